@@ -33,8 +33,9 @@ demo: build ## daemon, simulated server and one benchmark in one process (ONCE=1
 test: ## run all tests
 	go test -vet=off -timeout 20m ./... # make lint has vet, which would cost another 40 s of CPU time
 
-simulate: ## repeat the simulations behind the error rates of gates in full (minutes; make test has a short form)
+simulate: ## repeat the simulations behind the error rates of gates and of ab in full (minutes; make test has a short form)
 	go test -count=1 -timeout 60m -run 'TestGate(Errors|ManyRules)' ./internal/compare -full -v
+	AIPERFD_SIMULATE=full go test -count=1 -timeout 60m -run 'TestPairedRuns' ./internal/study -v
 
 race: ## run the tests of packages with goroutines under the race detector
 	scripts/race.sh

@@ -104,7 +104,7 @@ func capacityFlags() []string {
 // capacityArguments translates a command line to one of profile, with a recipe. A document that
 // has a sweep of its own gets none.
 func capacityArguments(args []string) ([]string, error) {
-	given, out, problems := splitCapacity(args)
+	given, out, problems := splitFlags(args, capacityFlags())
 	if len(out) > 0 && !strings.HasPrefix(out[0], "-") { // the document
 		text, err := os.ReadFile(out[0])
 		if err != nil {
@@ -122,12 +122,12 @@ func capacityArguments(args []string) ([]string, error) {
 // sweepMember matches a document that has a sweep, in YAML or JSON.
 func sweepMember() *regexp.Regexp { return regexp.MustCompile(`(?m)(^|[{,]\s*)"?sweep"?\s*:`) }
 
-// splitCapacity separates the flags of the command from those of profile.
-func splitCapacity(args []string) (given map[string][]string, others, problems []string) {
+// splitFlags separates the flags of a command, each with a value, from those of profile.
+func splitFlags(args, own []string) (given map[string][]string, others, problems []string) {
 	given = make(map[string][]string)
 	for i := 0; i < len(args); i++ {
 		name, value, joined := strings.Cut(args[i], "=")
-		if !slices.Contains(capacityFlags(), name) {
+		if !slices.Contains(own, name) {
 			others = append(others, args[i])
 			continue
 		}

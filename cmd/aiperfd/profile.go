@@ -62,10 +62,15 @@ func newProfileCommand() *cobra.Command {
 
 // profile runs one benchmark in the foreground.
 func profile(ctx context.Context, args []string, out io.Writer) error {
-	c, err := readCommand("profile", args)
+	c, err := readCommand("profile", args, nil)
 	if err != nil {
 		return err
 	}
+	return c.run(ctx, out)
+}
+
+// run performs the benchmark, or the study, in the foreground.
+func (c *benchmarkCommand) run(ctx context.Context, out io.Writer) error {
 	makeFolder := app.MakeFolder
 	if c.document.Study() != nil {
 		makeFolder = app.MakeStudyFolder
@@ -91,14 +96,15 @@ type benchmarkCommand struct {
 	line     string      // redacted
 }
 
-// readCommand reads the flags of a benchmark and compiles its document.
-func readCommand(command string, args []string) (*benchmarkCommand, error) {
+// readCommand reads the flags of a benchmark, which may be that of two servers, and compiles its document. other is the
+// second one; nil = there is none.
+func readCommand(command string, args []string, other *flags.Other) (*benchmarkCommand, error) {
 	c := new(benchmarkCommand)
 	var err error
 	if c.flags, err = flags.Parse(args, os.LookupEnv); err != nil {
 		return nil, exitWith(exitUsage, problemList(err))
 	}
-	c.flags.Options.Choices = plan.Choices()
+	c.flags.Options.Choices, c.flags.Other = plan.Choices(), other
 	c.flags.Folder = func(dir string) (document []byte, err error) {
 		c.repeat, document, err = app.OpenRepeat(dir)
 		return document, err

@@ -54,7 +54,7 @@ func New(o Options) (*Engine, error) {
 	e.queue = queue.New(queue.Options[*job]{
 		Backing: queue.Backing{Store: o.Store, Publisher: o.Publisher, Fault: e.storeFault},
 		Kind:    run.KindRun, Max: o.MaxRuns, MaxQueued: o.MaxQueued,
-		Reopen: e.reopen, Paused: e.recall, Rivals: rivals, Blocked: e.health.storeFails,
+		Reopen: e.reopen, Paused: e.recall, Rivals: rivals, Beside: beside, Blocked: e.health.storeFails,
 		Idle: o.Idle, Stop: stop{e}.run,
 	})
 	return e, nil
@@ -70,8 +70,16 @@ func (e *Engine) storeFault(id string, err error) {
 	e.opts.Log.WithLevel(level).Err(err).Str("run", id).Msg("store run")
 }
 
+// beside reports whether a run is performed together with an active one, and takes no place of its own.
+func beside(waiting, active *job) bool {
+	return waiting.twin != nil && active.twin != nil && waiting.twin.Pair() == active.twin.Pair()
+}
+
 // rivals reports whether a run that waits must not disturb an active one.
 func rivals(waiting, active *job) bool {
+	if beside(waiting, active) {
+		return false
+	}
 	if active.plan == nil || !active.plan.Shares(waiting.plan) {
 		return false
 	}

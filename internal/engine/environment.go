@@ -23,6 +23,7 @@ type environment struct {
 	notify  notifications
 	cancel  *cancellation
 	live    *live
+	twin    run.Twin // the run that is performed beside this one; nil = there is none
 
 	memory   *transport.Memory // of the responses of all runs; nil = without bound
 	watchdog *watchdog

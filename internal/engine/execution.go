@@ -21,6 +21,7 @@ type execution struct {
 
 	begun       []*activePhase       // in the order of the plan; guarded by records.Recording while phases are performed
 	monitor     *monitor.Monitor     // while phases are performed
+	startAt     time.Duration        // of the next phase, agreed with the twin; 0 = when it is ready
 	certificate *verdict.Certificate // nil = none was requested, or not yet made
 }
 

@@ -29,6 +29,7 @@ type job struct {
 	plan    *plan.Plan // as submitted; the prepared one has the resolved model, too; nil = it is being recovered
 	secrets *redact.Set
 	time    stamps
+	twin    run.Twin // nil = there is none
 	cancels *cancellation
 	live    *live
 	log     atomic.Pointer[results.Log]   // nil before the run starts
@@ -89,6 +90,9 @@ func (j *job) openLog() (*results.Log, zerolog.Logger) {
 func (j *job) Execute(ctx context.Context) {
 	lines, log := j.openLog()
 	lines.Clear()
+	if j.twin != nil {
+		defer func() { j.twin.Leave(cmp.Or(j.item.View().StateReason, "it has ended")) }()
+	}
 	defer func() {
 		if fault := recover(); fault != nil {
 			log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Msg("run crashed")
@@ -130,7 +134,7 @@ func (j *job) Execute(ctx context.Context) {
 // environment returns what the run needs besides its plan.
 func (j *job) environment(ctx context.Context, lines *results.Log, log zerolog.Logger) *environment {
 	return &environment{
-		id: j.item.ID(), dir: j.dir(), secrets: j.secrets, opts: &j.engine.opts, cancel: j.cancels, live: j.live,
+		id: j.item.ID(), dir: j.dir(), secrets: j.secrets, opts: &j.engine.opts, cancel: j.cancels, live: j.live, twin: j.twin,
 		memory: j.engine.memory, watchdog: j.engine.watchdog,
 		notify: notifications{
 			log: log, note: lines.Add, publish: j.item.PublishPhase,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
@@ -57,6 +58,9 @@ func (x *execution) perform(ctx context.Context) *run.Error {
 			return &run.Error{Code: run.CacheReset, Phase: all[first].Name, Message: x.env.secrets.String(err.Error())}
 		}
 		x.profileServers(ctx, &all[first], true)
+		if err := x.meet(ctx, &all[first]); err != nil {
+			return err
+		}
 		ok := x.performTogether(ctx, all[first:after])
 		x.profileServers(context.WithoutCancel(ctx), &all[first], false)
 		if !ok {
@@ -104,8 +108,56 @@ func (x *execution) performTogether(ctx context.Context, together []spec.Phase) 
 	return !x.env.cancel.stopping()
 }
 
+// meet waits until the twin of the run, if it has one, is ready for a phase, too, and agrees on its start. The error is
+// nil if the run was cancelled meanwhile.
+func (x *execution) meet(ctx context.Context, p *spec.Phase) *run.Error {
+	if x.env.twin == nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, meetPatience)
+	defer stop()
+	x.env.cancel.onCancel(stop)
+	defer x.env.cancel.onCancel(nil)
+	var start time.Time
+	err := announce(x.env.notify.status, "waiting for the other server", func() (err error) {
+		start, err = x.env.twin.Meet(ctx, p.Index)
+		return err
+	})
+	if err != nil && !x.env.cancel.stopping() {
+		return &run.Error{Code: run.TwinFailed, Phase: p.Name, Message: "the other server is not measured: " + x.env.secrets.String(err.Error())}
+	}
+	x.startAt = x.prepared.clock.Offset(start)
+	return nil
+}
+
+// meetPatience is how long a run waits for its twin, which prepares itself meanwhile.
+const meetPatience = 30 * time.Minute
+
+// withDelays returns a phase whose arrivals are later by what the twin says.
+func withDelays(p *spec.Phase, twin run.Twin) *spec.Phase {
+	if p.Arrivals == nil {
+		return p
+	}
+	own := *p
+	own.Arrivals = func(yield func(time.Duration) bool) {
+		var n int64
+		var last time.Duration
+		for at := range p.Arrivals {
+			last = max(last, at+twin.Delay(n)) // arrivals keep their order
+			if !yield(last) {
+				return
+			}
+			n++
+		}
+	}
+	return &own
+}
+
 // begin begins a phase after those that are still waiting for answers.
 func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Phase) *activePhase {
+	if x.env.twin != nil {
+		p = withDelays(p, x.env.twin)
+	}
 	set, err := measure.NewSet(x.prepared.plan.Metrics)
 	if err != nil {
 		panic(fmt.Sprintf("objectives were checked when the plan was compiled: %v", err))
@@ -146,7 +198,11 @@ func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Ph
 		if err := x.prepared.files.Keep(set); err != nil {
 			x.prepared.warnings.add("values", fmt.Sprintf("phase %s: %v", p.Name, err))
 		}
+		a.load.StartAt(x.startAt)
 		a.load.Begin(earlier...)
+		if x.env.twin != nil && p.Counted() {
+			x.env.twin.Begin(a.load.FirstSession())
+		}
 		x.begun = append(x.begun, a)
 		return a.recorder.Begin(a.load)
 	})

@@ -179,6 +179,7 @@ func (x *prepared) observe(env *environment) {
 		x.recordSamples(env),
 		x.readServerMetrics(env),
 		sendMetrics(x.plan, env),
+		collect.NewTwin(env.twin),
 	} {
 		if o.Phase != nil {
 			x.observers = append(x.observers, o)

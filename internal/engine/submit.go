@@ -62,5 +62,7 @@ func (e *Engine) compile(doc *config.Document, s run.Submission) (*job, error) {
 	}
 	at := newStamps(e.opts.Wall, time.Time{})
 	r.CreatedAt, r.Version, r.Cell = at.now(), e.opts.Version, s.Cell
-	return e.newJob(&r, p, secrets, at), nil
+	j := e.newJob(&r, p, secrets, at)
+	j.twin = s.Twin
+	return j, nil
 }

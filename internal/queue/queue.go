@@ -55,6 +55,9 @@ type Options[T Task] struct {
 
 	// Rivals reports whether two tasks must not be active at the same time; nil = all may be.
 	Rivals func(waiting, active T) bool
+	// Beside reports whether a task is performed together with an active one, so that it takes no place of its own;
+	// nil = none is.
+	Beside func(waiting, active T) bool
 	// Blocked reports whether no item may start now; nil = it never is so.
 	Blocked func() bool
 	// Idle is called when an item has ended and no other one is active or waits.
@@ -86,7 +89,7 @@ type Queue[T Task] struct {
 // New returns a queue. It does nothing until [Queue.Recover] and [Queue.Run].
 func New[T Task](o Options[T]) *Queue[T] {
 	return &Queue[T]{
-		opts: o, schedule: newSchedule(o.Max, o.Rivals), wake: make(chan struct{}, 1), open: make(chan struct{}),
+		opts: o, schedule: newSchedule(o.Max, o.Rivals, o.Beside), wake: make(chan struct{}, 1), open: make(chan struct{}),
 	}
 }
 

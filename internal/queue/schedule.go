@@ -19,6 +19,7 @@ const clockEvery = time.Minute
 type schedule[T Task] struct {
 	max    int // active tasks
 	rivals func(waiting, active T) bool
+	beside func(waiting, active T) bool
 
 	mu       sync.Mutex
 	tasks    map[string]T // guarded by mu; waiting and active ones, the last that was measured, and unstored ones
@@ -31,8 +32,8 @@ type schedule[T Task] struct {
 	paused   bool         // guarded by mu
 }
 
-func newSchedule[T Task](most int, rivals func(waiting, active T) bool) schedule[T] {
-	return schedule[T]{max: most, rivals: rivals, tasks: map[string]T{}}
+func newSchedule[T Task](most int, rivals, beside func(waiting, active T) bool) schedule[T] {
+	return schedule[T]{max: most, rivals: rivals, beside: beside, tasks: map[string]T{}}
 }
 
 // same returns a test for a task.
@@ -172,10 +173,13 @@ func (s *schedule[T]) next(now time.Time, blocked bool) (t T, ok bool, wait time
 		s.active = append(s.active, t)
 		return t, true, 0
 	}
-	if s.stopping || s.paused || blocked || len(s.active) >= s.max {
+	if s.stopping || s.paused || blocked {
 		return t, false, 0
 	}
 	for i, t := range s.waiting {
+		if len(s.active) >= s.max && !s.joins(t) {
+			continue
+		}
 		if left := t.Item().View().Ready(now); left > 0 {
 			wait = min(cmp.Or(wait, clockEvery), left)
 			continue
@@ -200,6 +204,11 @@ func (s *schedule[T]) rival(waiting T) (active T, found bool) {
 		}
 	}
 	return active, false
+}
+
+// joins reports whether a waiting task is performed together with an active one. Call it with mu held.
+func (s *schedule[T]) joins(waiting T) bool {
+	return s.beside != nil && slices.ContainsFunc(s.active, func(active T) bool { return s.beside(waiting, active) })
 }
 
 // withdraw returns a task that has not ended, to be cancelled. waited = it waited, has never

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"aiperfd/internal/engine/regular"
 )
@@ -11,38 +12,57 @@ import (
 // AnswerSchema is the schema of the answers to all kinds of questions.
 const AnswerSchema = "aiperfd-answer/1"
 
-// The files of the answer of a search for a capacity, in the folder of its sweep. They are replaced
-// when a probe has ended.
+// The files of the answer of an experiment, in the folder of its study. They are replaced when a probe or a block has
+// ended.
 const (
 	AnswerFile     = "answer.json"
 	AnswerMarkdown = "answer.md"
 )
 
-// Answer is what an experiment says about a question: a verdict, an estimate with its interval,
-// what it rests on, what speaks against it, and what would decide it. It is the body of
-// GET /api/runs/{id}/answer.
+// AnswerHead is what the answers to all kinds of questions have in common. What else an answer has depends on its
+// kind. Make one with [NewAnswerHead].
+type AnswerHead struct {
+	Schema    string        `json:"schema" example:"aiperfd-answer/1"`
+	Kind      string        `json:"kind" enums:"capacity,ab"`
+	Final     bool          `json:"final"` // no further measurement changes it
+	Question  string        `json:"question"`
+	SpeaksFor string        `json:"speaks_for" example:"these runs"` // whose variation its intervals include
+	Doubts    []AnswerDoubt `json:"doubts"`                          // reasons to trust it less
+}
+
+// NewAnswerHead returns the head of an answer without doubts, which is not final.
+func NewAnswerHead(kind, question, speaksFor string) AnswerHead {
+	return AnswerHead{Schema: AnswerSchema, Kind: kind, Question: question, SpeaksFor: speaksFor, Doubts: []AnswerDoubt{}}
+}
+
+// AddDoubt adds a reason to trust the answer less, once.
+func (h *AnswerHead) AddDoubt(code, message string) {
+	if d := (AnswerDoubt{code, message}); !slices.Contains(h.Doubts, d) {
+		h.Doubts = append(h.Doubts, d)
+	}
+}
+
+// Answer is what an experiment says about a question: a verdict, an estimate with its interval, what it rests on, what
+// speaks against it, and what would decide it. It is the body of GET /api/runs/{id}/answer.
 type Answer struct {
-	Schema   string `json:"schema" example:"aiperfd-answer/1"`
-	Kind     string `json:"kind" enums:"capacity"`
-	RunID    string `json:"run_id"`
-	Final    bool   `json:"final"` // the experiment has ended
-	Question string `json:"question"`
-	// Verdict of a capacity: estimated, or a bound on one side; not_found if the least load misses
+	AnswerHead
+	RunID string `json:"run_id"`
+	// Verdict of kind ab: the worst one of the metrics of B; inconclusive if one is open and none is worse. Of a
+	// capacity: estimated, or a bound on one side; not_found if the least load misses
 	// the objectives; non_monotone if more load met them better than less; invalid if the load
 	// generator may have decided, or nothing was measured, or too little to bound it on a side.
-	Verdict   string          `json:"verdict" enums:"estimated,lower_bound,upper_bound,not_found,non_monotone,invalid"`
-	Sentences []string        `json:"sentences"`  // the answer in words, the main one first
-	SpeaksFor string          `json:"speaks_for"` // what the interval is about
-	Estimate  *AnswerEstimate `json:"estimate"`   // null = there is none
+	Verdict   string          `json:"verdict" enums:"estimated,lower_bound,upper_bound,not_found,non_monotone,better,worse,equivalent,inconclusive,invalid"`
+	Sentences []string        `json:"sentences"` // the answer in words, the main one first
+	Estimate  *AnswerEstimate `json:"estimate"`  // null = there is none
 	// ConfirmedGood and ConfirmedBad are measured levels on both sides; null = there is none.
 	ConfirmedGood *AnswerProbe   `json:"confirmed_good"`
 	ConfirmedBad  *AnswerProbe   `json:"confirmed_bad"`
 	Binding       string         `json:"binding,omitempty" example:"time_to_first_token"` // the objective that is missed most often
 	Evidence      []AnswerProbe  `json:"evidence"`                                        // all probes, in order
-	Doubts        []AnswerDoubt  `json:"doubts"`
 	Stop          AnswerStop     `json:"stop"`
 	Decide        AnswerDecision `json:"decide"`
 	Provenance    AnswerOrigin   `json:"provenance"`
+	Paired        *Paired        `json:"paired,omitempty"` // of kind ab only
 }
 
 // AnswerEstimate is a number with its interval.

@@ -18,6 +18,7 @@ type Submission struct {
 	// Compiled is what a check has compiled the document to, for whoever performs the run; nil =
 	// it has not been compiled.
 	Compiled any
+	Twin     Twin // the run of another server that is performed beside this one; nil = there is none
 }
 
 // CancelRequest describes how to stop a run. The zero value stops it gracefully with

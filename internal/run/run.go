@@ -368,4 +368,5 @@ const (
 	DeadlinePassed   ErrorCode = "deadline"         // the run took longer than its deadline
 	SecretLost       ErrorCode = "secret-lost"      // queued with secrets, which are never stored
 	TooManyFailures  ErrorCode = "cell-failures"    // a study ended because of its failed cells
+	TwinFailed       ErrorCode = "other-side"       // the run of the server that this one is compared with did not begin
 )

@@ -38,7 +38,7 @@ type performance struct {
 	cancelled  chan struct{}
 
 	mu      sync.Mutex
-	child   string             // guarded by mu; id of the active cell
+	active  []string           // guarded by mu; ids of the active cells
 	request *run.CancelRequest // guarded by mu; nil = not cancelled
 
 	outcomes []cell.Outcome // by variation, in the order in which they were begun
@@ -47,6 +47,7 @@ type performance struct {
 	failed   int
 	// objectives are those of the runs that have ended.
 	objectives []run.StudyObjective
+	contest    *contest       // guarded by mu; the comparison of two servers; nil = there is none, or it has not begun
 	paused     bool           // a cell was performed, so that the next one waits
 	results    *export.Report // once they are written
 }
@@ -110,13 +111,13 @@ func (p *performance) Cancel(ctx context.Context, c run.CancelRequest) (first bo
 		c.Deadline = p.request.Deadline
 	}
 	p.request = &c
-	child := p.child
+	active := slices.Clone(p.active)
 	p.mu.Unlock()
 	if first {
 		close(p.cancelled)
 		p.item.Stop(ctx, &c, true)
 	}
-	if child != "" {
+	for _, child := range active {
 		ofCell := c
 		ofCell.Deadline = false // it is that of the study
 		if _, _, err := p.opts.Runner.Cancel(ctx, child, ofCell); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
@@ -238,6 +239,9 @@ func (e *faultError) Error() string { return e.cause.Message }
 
 // cells performs all cells in the order of the study.
 func (p *performance) cells(ctx context.Context) error {
+	if p.doc.Paired() {
+		return p.compete(ctx)
+	}
 	list, fixed := p.planner.(cell.List)
 	if fixed && p.doc.Sweep != nil && p.doc.Sweep.IterationOrder == sweep.Repeated {
 		return p.repeated(ctx, list)
@@ -342,17 +346,29 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 			}
 		}
 	}
+	result, err := p.conclude(ctx, at, child)
+	if err != nil {
+		return err
+	}
+	if p.doc.Adaptive() && child.Error != nil && child.Error.Code == run.NoSuccess && p.successes() == 0 {
+		return &faultError{run.Error{Code: run.NoSuccess, Message: "the search ends at its first probe: " + result.Failure}}
+	}
+	return p.tolerated(v, &result)
+}
+
+// conclude adds a trial that has ended to the results of its variation, and announces it.
+func (p *performance) conclude(ctx context.Context, at int, child *run.Run) (cell.Trial, error) {
 	result := cell.Trial{RunID: child.ID, Label: child.Cell.Label, Failure: child.StateReason}
 	if child.ID != "" {
 		var err error
 		if result, err = p.trial(ctx, child); err != nil {
-			return fmt.Errorf("read results of cell %s: %w", child.ID, err)
+			return result, fmt.Errorf("read results of cell %s: %w", child.ID, err)
 		}
 	}
 	p.outcomes[at].Trials = append(p.outcomes[at].Trials, result)
 	p.judge(child, &result)
 	if err := export.WriteSummary(p.opts.Store.Dir(p.item.ID()), p.report()); err != nil {
-		return err
+		return result, err
 	}
 	if result.Failure != "" && !p.stoppedWith(child) {
 		p.failed++
@@ -365,10 +381,7 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 	if p.opts.Observer != nil {
 		p.opts.Observer.Ended(p.item.View(), child, &result)
 	}
-	if p.doc.Adaptive() && child.Error != nil && child.Error.Code == run.NoSuccess && p.successes() == 0 {
-		return &faultError{run.Error{Code: run.NoSuccess, Message: "the search ends at its first probe: " + result.Failure}}
-	}
-	return p.tolerated(v, &result)
+	return result, nil
 }
 
 // successes returns how many trials so far are results.

@@ -149,6 +149,12 @@ func (p *performance) recall(ctx context.Context) error {
 	}
 	for i := range cells {
 		c := &cells[i]
+		if p.doc.Paired() && !p.stopped() { // the pairs of both sides are needed, and are measured again
+			if err := p.opts.Runner.Delete(ctx, c.ID, true); err != nil && !errors.Is(err, run.ErrNotFound) {
+				return fmt.Errorf("remove interrupted cell %s: %w", c.ID, err)
+			}
+			continue
+		}
 		cancelled := c.State == bench.StateCancelled && endedEarly(c) == ""
 		if p.doc.Adaptive() && i < len(cells)-1 {
 			cancelled = false
@@ -176,6 +182,9 @@ func (p *performance) report() *studyexport.Report {
 	defer p.mu.Unlock()
 	out := &studyexport.Report{Run: r, Study: p.doc, Cancelled: p.request != nil}
 	out.Search, _ = p.planner.(*search.Search)
+	if p.contest != nil {
+		out.Paired = p.contest.answer(r)
+	}
 	for _, o := range p.outcomes {
 		if why, skipped := p.skipped[o.Index]; skipped {
 			out.Skipped = append(out.Skipped, studyexport.Skipped{Variation: o.Variation, Why: why})

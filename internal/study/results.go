@@ -41,6 +41,9 @@ func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error)
 	if t.Probe != nil && endedEarly(r) != "" {
 		t.Failure = "" // it failed to keep the objectives, which is a result
 	}
+	if endedDecided(r) {
+		t.Failure = ""
+	}
 	if t.Probe != nil {
 		t.Metrics = append(t.Metrics, attainment(t.Probe, t.Metrics))
 	}

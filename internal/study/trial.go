@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 
 	"aiperfd/internal/engine/bench"
@@ -19,14 +20,11 @@ func (p *performance) submit(ctx context.Context, v *vary.Variation, trial int, 
 	child := queued
 	if child == nil {
 		var err error
-		if child, err = p.queue(ctx, v, trial); err != nil || child.ID == "" {
+		if child, err = p.queue(ctx, v, trial, nil); err != nil || child.ID == "" {
 			return child, err
 		}
 	}
-	p.mu.Lock()
-	p.child = child.ID
-	request := p.request
-	p.mu.Unlock()
+	request := p.begun(child.ID)
 	p.item.Change(ctx, func(r *run.Run) { r.Study.Current = v.Label })
 	if p.opts.Observer != nil {
 		p.opts.Observer.Started(p.item.View(), child)
@@ -42,9 +40,7 @@ func (p *performance) submit(ctx context.Context, v *vary.Variation, trial int, 
 	ended, err := p.opts.Runner.Wait(ctx, child.ID)
 	stop()
 	watching.Wait()
-	p.mu.Lock()
-	p.child = ""
-	p.mu.Unlock()
+	p.ended(child.ID)
 	if ctx.Err() != nil {
 		return nil, errStop // the runner ends its active runs when the process stops
 	}
@@ -54,9 +50,24 @@ func (p *performance) submit(ctx context.Context, v *vary.Variation, trial int, 
 	return ended, nil
 }
 
-// queue submits one trial of a variation. A document that is not valid is a failed cell
-// without an id.
-func (p *performance) queue(ctx context.Context, v *vary.Variation, trial int) (*run.Run, error) {
+// begun says that a cell is active, and returns the request to cancel the study; nil = there is none.
+func (p *performance) begun(id string) *run.CancelRequest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.active = append(p.active, id)
+	return p.request
+}
+
+// ended says that a cell is not active any more.
+func (p *performance) ended(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.active = slices.DeleteFunc(p.active, func(s string) bool { return s == id })
+}
+
+// queue submits one trial of a variation; other is the run that is performed beside it, nil = none is. A document that
+// is not valid is a failed cell without an id.
+func (p *performance) queue(ctx context.Context, v *vary.Variation, trial int, other run.Twin) (*run.Run, error) {
 	place := &run.Cell{
 		ParentID: p.item.ID(), Variation: *v, Trial: trial,
 		Label: fmt.Sprintf("run_%04d", trial+1), Folder: p.folder(v, trial),
@@ -69,6 +80,7 @@ func (p *performance) queue(ctx context.Context, v *vary.Variation, trial int) (
 	doc.Metadata.Priority = parent.Priority
 	sub := run.Submission{
 		Via: parent.Via, By: parent.SubmittedBy, CLICommand: parent.CLICommand, Cell: place, Compiled: cell.Plan,
+		Twin: other,
 	}
 	for _, w := range cell.Warnings {
 		sub.Warnings = append(sub.Warnings, bench.Warning{Pointer: w.Pointer, Code: w.Code, Detail: w.Detail})

@@ -7,6 +7,7 @@ import (
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/schema"
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -195,6 +196,9 @@ func checkSeamless(in *input, i int) {
 
 func checkBounds(in *input, p *Phase, path string) {
 	bounded := p.Type == FixedSchedule || p.Kind == "profiling" && isOnce(in) // by the data
+	if s := in.doc.Sweep; s != nil && s.Type == sweep.Paired && phaseKind(p) != "warmup" {
+		bounded = true // by the budget
+	}
 	if !bounded && !in.Has(path+".requests") && !in.Has(path+".sessions") && !in.Has(path+".duration") {
 		in.require(path+".requests", "needs a limit: requests, sessions or duration")
 	}

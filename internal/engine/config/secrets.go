@@ -1,11 +1,13 @@
 package config
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -36,6 +38,9 @@ func (d *Document) Secrets() []string {
 		}
 	}
 	all = append(all, d.injected...)
+	if d.Sweep != nil {
+		all = append(all, otherSecrets(d.Sweep.B)...)
+	}
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
 }
@@ -87,6 +92,15 @@ func hideMetadata(in *input) {
 		m.Labels = clean
 	}
 	m.Name, m.Notes = set.String(m.Name), set.String(m.Notes)
+}
+
+// otherSecrets returns the texts that redact.Value hides in the part of the benchmark of another server.
+func otherSecrets(t sweep.Tree) []string {
+	value, err := json.Marshal(t)
+	if err != nil {
+		return nil
+	}
+	return secret.Hidden("benchmark", value)
 }
 
 // objectSecrets returns the texts that redact.Value hides in an object.

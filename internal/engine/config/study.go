@@ -45,6 +45,9 @@ type Loaded struct {
 // Adaptive reports whether the study is a search, whose variations follow from results.
 func (s *Study) Adaptive() bool { return s.Sweep != nil && s.Sweep.Type == sweep.Adaptive }
 
+// Paired reports whether the study compares two servers by pairs of requests.
+func (s *Study) Paired() bool { return s.Sweep != nil && s.Sweep.Type == sweep.Paired }
+
 // Checked returns the variations that a check of the document loads: all of them, or those of a
 // search with the lowest and with the highest values.
 func (s *Study) Checked() []vary.Variation {
@@ -95,6 +98,11 @@ func (s *Study) Cell(v *vary.Variation, trial int) (*Document, []problem.Problem
 	if err != nil {
 		return nil, nil, err
 	}
+	if s.Paired() && v.Index == 1 { // it is no value of the variation, which is shown: it may have secrets
+		if err := draft.assign("benchmark", s.draft.Root.Get("sweep").Get("b").Clone()); err != nil {
+			return nil, nil, err
+		}
+	}
 	follow(s.draft.Root, draft.Root)
 	if trial > 0 && s.MultiRun.DisableWarmupAfterFirst {
 		if list := draft.Root.Get("benchmark").Get("phases"); list != nil {
@@ -113,7 +121,7 @@ func (s *Study) seed(v *vary.Variation, trial int) int64 {
 	switch {
 	case s.MultiRun.VarySeedPerTrial:
 		label += ":trial:" + strconv.Itoa(trial)
-	case s.Sweep == nil, s.Sweep.SameSeed:
+	case s.Sweep == nil, s.Sweep.SameSeed, s.Paired():
 		return s.Seed
 	case !s.Adaptive():
 		return s.Seed + int64(v.Index)
@@ -175,6 +183,7 @@ func checkStudy(in *input) {
 	}
 	d.MultiRun.Check(in.Decoder, d.Sweep != nil, d.Sweep != nil && d.Sweep.Type == sweep.Adaptive)
 	checkCapacity(in)
+	checkPaired(in)
 	if conv := d.MultiRun.Convergence; conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.Level == "summary" {
 		in.Conflict("multiRun.convergence.mode", "needs the records of the runs; the export level is summary")
 	} else if conv != nil && conv.Mode == sweep.Distribution && d.Benchmark.Artifacts.KeepRecords != "all" {
@@ -217,6 +226,50 @@ func checkCapacity(in *input) {
 	}
 }
 
+// checkPaired checks what pairs of requests need: arrivals that do not depend on a server, and the same requests in the
+// same order on both sides.
+func checkPaired(in *input) {
+	b := &in.doc.Benchmark
+	if s := in.doc.Sweep; s == nil || s.Type != sweep.Paired {
+		return
+	}
+	if in.doc.MultiRun.NumRuns > 1 {
+		in.Conflict("multiRun.numRuns", "a sweep of type ab measures both servers once, at the same time")
+	}
+	profiling := 0
+	for i := range b.Phases {
+		p, path := &b.Phases[i], PhasePath(i)
+		if p.Seamless {
+			in.Conflict(path+".seamless", "both servers begin a phase at the same time in a sweep of type ab")
+		}
+		if phaseKind(p) == "warmup" {
+			if p.Requests == nil && p.Sessions == nil {
+				in.Conflict(path, "a sweep of type ab warms both servers up with the same requests: give requests in place of a duration")
+			}
+			continue
+		}
+		profiling++
+		if !typeOf(in, p).rated || p.Type == UserCentric {
+			in.Conflict(path, "a sweep of type ab sends every request to both servers at the same time: give a rate, "+
+				"because with a concurrency the faster server would get more requests")
+		}
+		if p.Saturation == "drop" {
+			in.Conflict(path+".saturation", "a sweep of type ab sends the same requests to both servers, and each would leave out others")
+		}
+		if in.Has(path + ".duration") {
+			in.Conflict(path+".duration", "a sweep of type ab ends when the answer is known, or after sweep.maxLoadSeconds")
+		}
+		for _, name := range []string{"cancellation", "rateSeries"} {
+			if in.Has(path + "." + name) {
+				in.Conflict(path+"."+name, "a sweep of type ab compares complete requests at a constant load")
+			}
+		}
+	}
+	if profiling > 1 {
+		in.Conflict("benchmark.phases", "a sweep of type ab takes one profiling phase")
+	}
+}
+
 // fillStudy sets the seed of a study.
 func fillStudy(in *input) {
 	d := in.doc
@@ -225,6 +278,14 @@ func fillStudy(in *input) {
 		in.infer("randomSeed", consistentSeed,
 			"the runs of a study are to be comparable; multiRun.setConsistentSeed: false draws one")
 	}
+}
+
+// settings returns how a variation is measured.
+func (s *Study) settings(v *vary.Variation) []vary.Assignment {
+	if s.Paired() {
+		return s.Sweep.PairedSettings()
+	}
+	return s.Sizing.Settings(v.Values)
 }
 
 // showsSecret reports whether the values of a variation contain a secret of its document.
@@ -288,7 +349,7 @@ func makeStudy(in *input, draft *Draft) {
 	s.Sizing = sweep.SizingOf(s.Sweep, draft.Root)
 	s.Variations = s.Sweep.Expand(s.Seed)
 	for i := range s.Variations {
-		s.Variations[i].Settings = s.Sizing.Settings(s.Variations[i].Values)
+		s.Variations[i].Settings = s.settings(&s.Variations[i])
 	}
 	checked, kept := s.Checked(), 0
 	if d.RandomSeed != nil { // else the compiler draws one, and the trials follow it

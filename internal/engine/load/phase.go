@@ -23,6 +23,8 @@ type Phase struct {
 	closed  *closedLoop  // nil = open loop
 	returns <-chan freed // of earlier phases; has room for everything; nil = there is nothing
 
+	startAt  time.Duration   // see StartAt; 0 = when it is ready
+	first    int64           // see FirstSession
 	yielded  sync.Once       // the dataset was left to the next phase
 	timedOut bool            // the grace period ended before the requests
 	warnings []bench.Warning // only after Run
@@ -70,10 +72,23 @@ func (p *Phase) Begin(earlier ...*Phase) {
 	if e.users != nil {
 		e.users.beginHistory(p.pump.meanTurns())
 	}
+	p.first = p.work.stock.nextSession()
 	p.pump.startFilling()
 	p.returns = e.inheritFrom(arbiters)
+	if left := p.startAt - e.clock.Now(); left > 0 {
+		time.Sleep(left)
+		e.start = p.startAt
+		return
+	}
 	e.start = e.clock.Now()
 }
+
+// StartAt makes the phase start at an offset that is at most a second away, in place of when it is ready. It is called
+// before Begin, which waits until then.
+func (p *Phase) StartAt(at time.Duration) { p.startAt = at }
+
+// FirstSession returns the number of the session that the phase starts first. It is called after Begin.
+func (p *Phase) FirstSession() int64 { return p.first }
 
 // Run performs the phase to its end. The end of ctx cuts requests in flight; Stop lets
 // them finish. The sink has taken all requests when Run returns.

@@ -55,6 +55,14 @@ func (k *stock) drawSession(quit <-chan struct{}) (*session, error) {
 	return s, nil
 }
 
+// nextSession returns the number of the session that is drawn next.
+func (k *stock) nextSession() int64 {
+	if len(k.unused) > 0 {
+		return k.unused[0].Session
+	}
+	return k.drawn
+}
+
 // orderUnused brings the sessions that were not started into the order in which they were
 // drawn, for the next phase.
 func (k *stock) orderUnused() {

@@ -32,7 +32,7 @@ func readLocalFor(t *testing.T, script string, phase time.Duration) (got *gpu.Re
 	folder := t.TempDir()
 	pids := filepath.Join(folder, "pids")
 	text := "#!/bin/sh\necho $$ >>" + pids + "\necho \"$@\" >" + filepath.Join(folder, "arguments") + "\n" + cards + script
-	if err := os.WriteFile(filepath.Join(folder, smiProgram), []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(filepath.Join(folder, smiProgram), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))

@@ -16,8 +16,8 @@ import (
 	"aiperfd/internal/study/search"
 )
 
-// writeAnswer writes the answer of a search for a capacity; nothing for other studies.
-func writeAnswer(dir string, r *Report) error {
+// WriteAnswer writes the answer of an experiment; nothing for other studies.
+func WriteAnswer(dir string, r *Report) error {
 	a := r.Answer()
 	if a == nil {
 		return nil
@@ -32,9 +32,12 @@ func writeAnswer(dir string, r *Report) error {
 	return durable.WriteFile(filepath.Join(dir, results.AnswerMarkdown), durable.Shared, answerMarkdown(a))
 }
 
-// Answer returns what a search for a capacity says so far; nil for other studies, and before its
-// first probe has ended.
+// Answer returns what an experiment says so far; nil for other studies, and before the first probe of a search for a
+// capacity has ended.
 func (r *Report) Answer() *results.Answer {
+	if r.Paired != nil {
+		return r.Paired
+	}
 	found := r.search()
 	if found == nil || len(r.Outcomes) == 0 {
 		return nil
@@ -48,16 +51,16 @@ func (r *Report) Answer() *results.Answer {
 		a.Reason = r.ended()
 	}
 	out := &results.Answer{
-		Schema: results.AnswerSchema, Kind: "capacity", RunID: r.Run.ID, Final: a.Reason != "",
-		Question: load.Question(), Verdict: string(a.Verdict), Sentences: found.Findings(r.Outcomes),
-		SpeaksFor: "this server, with this workload, while it was measured", Binding: a.Binding,
-		Evidence: []results.AnswerProbe{}, Doubts: []results.AnswerDoubt{},
+		AnswerHead: results.NewAnswerHead("capacity", load.Question(), "this server, with this workload, while it was measured"),
+		RunID:      r.Run.ID, Verdict: string(a.Verdict), Sentences: found.Findings(r.Outcomes), Binding: a.Binding,
+		Evidence: []results.AnswerProbe{},
 		Stop: results.AnswerStop{
 			Reason: string(a.Reason), Text: search.ReasonText(string(a.Reason)), Probes: len(a.Evidence), Load: a.Load.Seconds(),
 		},
 		Decide:     results.AnswerDecision{Needs: decision(&a), Load: a.Halving.Seconds()},
 		Provenance: results.AnswerOrigin{Seed: r.Study.Seed, Version: r.Run.Version},
 	}
+	out.Final = a.Reason != ""
 	if c := a.Capacity; c != nil {
 		rounded := c.Value
 		if load.Rules.Integer {
@@ -81,7 +84,7 @@ func (r *Report) Answer() *results.Answer {
 		}
 	}
 	for _, d := range a.Doubts {
-		out.Doubts = append(out.Doubts, results.AnswerDoubt(d))
+		out.AddDoubt(d.Code, d.Message)
 	}
 	return out
 }
@@ -169,6 +172,10 @@ func answerMarkdown(a *results.Answer) []byte {
 			text = "- " + text
 		}
 		fmt.Fprintln(&out, text)
+	}
+	if a.Paired != nil {
+		pairedMarkdown(&out, a)
+		return out.Bytes()
 	}
 	if a.Stop.Text != "" {
 		fmt.Fprintf(&out, "- The search ended: %s.\n", a.Stop.Text)

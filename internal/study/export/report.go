@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/search"
@@ -35,6 +36,9 @@ type Report struct {
 
 	// Search is that of the study, if it is one; nil = it is made of the study.
 	Search *search.Search
+
+	// Paired is what the pairs of a comparison of two servers say; nil = the study is no such comparison.
+	Paired *results.Answer
 
 	cells []cell.Result // of Outcomes
 	rows  []cell.Result // of their values

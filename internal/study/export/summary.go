@@ -22,7 +22,7 @@ func WriteSummary(dir string, r *Report) error {
 	if err != nil {
 		return fmt.Errorf("encode summary of sweep: %w", err)
 	}
-	if err := writeAnswer(dir, r); err != nil {
+	if err := WriteAnswer(dir, r); err != nil {
 		return err
 	}
 	return durable.WriteFile(filepath.Join(dir, results.SweepFile), durable.Shared, append(data, '\n'))

@@ -42,6 +42,7 @@ func (f *Flags) Draft() (*config.Draft, error) {
 	layStudy(b)
 	layFilters(b)
 	layVariables(b)
+	layOther(b)
 	b.draft.Add(&f.report)
 	return b.draft, nil
 }

@@ -41,6 +41,7 @@ type Flags struct {
 	// Folder returns the document of the run whose folder --config names; nil = folders are
 	// not accepted.
 	Folder func(dir string) ([]byte, error)
+	Other  *Other // the server that that of the options is compared with; nil = there is none
 
 	typed   []*occurrence
 	refused []*occurrence // that aiperfd does not support

@@ -10,8 +10,8 @@ func sweepFields() []section {
 				"dimensions.*.hi dimensions.*.choices slaFilters stopWhen recipeName autoRequests postProcess " +
 				"postProcess.params postProcess.params.sweptParam postProcess.params.concurrencyParam " +
 				"postProcess.params.oslParam searchSpace.* searchSpace.*.lo searchSpace.*.hi objectives.* " +
-				"outcomeConstraints outcomeConstraints.* outcomeConstraints.*.bound slaTiers.*", []Field{
-				{Path: "type", Value: "grid", Required: true, Choices: "grid zip scenarios sobol latin_hypercube adaptive_search",
+				"outcomeConstraints outcomeConstraints.* outcomeConstraints.*.bound slaTiers.* b", []Field{
+				{Path: "type", Value: "grid", Required: true, Choices: "grid zip scenarios sobol latin_hypercube adaptive_search ab",
 					Flags: "--sweep-type"},
 				{Path: "runs", Flags: "--variant"},
 				{Path: "runs.*.name", MinLength: 1},
@@ -72,7 +72,9 @@ func sweepFields() []section {
 				{Path: "sloAttainmentFraction", Least: new(0.5), Most: new(0.999), Default: "0.95"},
 				{Path: "relativePrecision", Least: new(0.005), Most: new(0.5), Default: "0.05"},
 				{Path: "searchStart", Above: new(0.0)},
-				{Path: "maxLoadSeconds", Least: new(1.0), Most: new(604800.0), Unit: "s", Default: "3600"},
+				{Path: "maxLoadSeconds", Least: new(1.0), Most: new(604800.0), Unit: "s", Default: "3600; of type ab, 1800"},
+				{Path: "blockSeconds", Least: new(1.0), Most: new(3600.0), Unit: "s", Default: "5"},
+				{Path: "margin", Least: new(0.001), Most: new(0.5), Default: "0.03"},
 			}},
 		{"multiRun", "convergence", []Field{
 			{Path: "numRuns", Value: 1, Least: new(1.0), Most: new(10.0), Flags: "--num-profile-runs"},

@@ -27,6 +27,8 @@ func (b *Block) Expand(seed int64) []vary.Variation {
 		out = b.scenarios()
 	case Sobol, LatinHypercube:
 		out = b.sampled(seed)
+	case Paired:
+		out = []vary.Variation{{Label: "A", Folder: "a"}, {Label: "B", Folder: "b"}}
 	case Adaptive:
 		return nil
 	}

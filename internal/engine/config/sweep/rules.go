@@ -48,6 +48,7 @@ func fields() map[string][]string {
 		"planner": {Adaptive}, "searchSpace": {Adaptive}, "objectives": {Adaptive}, "outcomeConstraints": {Adaptive}, "slaTiers": {Adaptive},
 		"maxIterations": {Adaptive}, "nInitialPoints": {Adaptive}, "improvementPatience": {Adaptive}, "plateauWindow": {Adaptive},
 		"plateauThreshold": {Adaptive}, "randomSeed": {Adaptive}, "monotonicStabilityTrials": {Adaptive}, "slaReplicates": {Adaptive},
+		"maxLoadSeconds": {Adaptive, Paired}, "b": {Paired}, "blockSeconds": {Paired}, "margin": {Paired},
 		"postProcess": {Grid, Zip, Scenarios}, "stopWhen": {Grid, Zip, Scenarios, Sobol, LatinHypercube},
 		"iterationOrder": {Grid, Zip, Scenarios, Sobol, LatinHypercube}, "sameSeed": {Grid, Zip, Scenarios, Sobol, LatinHypercube},
 	}
@@ -62,7 +63,7 @@ func (b *Block) Check(d *schema.Decoder) {
 		return
 	}
 	if !r.Has(path + ".type") {
-		r.require(path+".type", "sweep: type is required: grid, zip, scenarios, sobol, latin_hypercube or adaptive_search")
+		r.require(path+".type", "sweep: type is required: grid, zip, scenarios, sobol, latin_hypercube, adaptive_search or ab")
 		return
 	}
 	for name, types := range fields() {
@@ -89,6 +90,8 @@ func (b *Block) Check(d *schema.Decoder) {
 		b.checkDesign(r, path)
 	case Adaptive:
 		b.checkSearch(r, path)
+	case Paired:
+		b.checkPaired(r, path)
 	}
 	if r.Has(path+".slaPrecision") && b.Type != Adaptive && !b.AutoRequests {
 		r.Conflict(path+".slaPrecision", "needs autoRequests in a sweep that does not search")

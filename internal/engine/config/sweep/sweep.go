@@ -15,6 +15,7 @@ const (
 	Sobol          = "sobol"           // points of a Sobol sequence
 	LatinHypercube = "latin_hypercube" // points of a Latin hypercube
 	Adaptive       = "adaptive_search" // the next point follows from the results
+	Paired         = "ab"              // the document's server and another one, compared by pairs of requests
 )
 
 // The orders of trials.
@@ -81,7 +82,12 @@ type Block struct {
 	AttainmentFraction float64 `json:"sloAttainmentFraction,omitempty"` // share of requests that must be good
 	RelativePrecision  float64 `json:"relativePrecision,omitempty"`     // half the width of the interval
 	SearchStart        float64 `json:"searchStart,omitempty"`           // where the bracket begins; 0 = twice the lower end
-	MaxLoadSeconds     float64 `json:"maxLoadSeconds,omitempty"`        // for which the server is under load, at most
+	MaxLoadSeconds     float64 `json:"maxLoadSeconds,omitempty"`        // for which the server is under load, at most; also of ab
+
+	// Of ab.
+	B            Tree    `json:"b,omitzero"`             // merged over the benchmark for the server B
+	BlockSeconds float64 `json:"blockSeconds,omitempty"` // least length of a block of pairs
+	Margin       float64 `json:"margin,omitempty"`       // share by which a latency may change and still be called equal
 }
 
 // Dimension is one dimension of a sampled design.

@@ -1,0 +1,391 @@
+package study
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
+	"aiperfd/internal/run"
+	"aiperfd/internal/study/cell"
+	"aiperfd/internal/study/export"
+	"aiperfd/internal/study/paired"
+)
+
+// decided is why a study ends the runs of both servers once the answer is known.
+const decided = "the answer is known"
+
+// endedDecided reports whether a run was ended by its study because the answer is known. It has results.
+func endedDecided(r *run.Run) bool {
+	return r.State == bench.StateCancelled && r.Cancelled != nil && r.Cancelled.Reason == decided
+}
+
+// contest is a comparison of two servers that a study performs.
+type contest struct {
+	study *performance
+	twins *twins
+	pairs *pairsFile
+	sides [2]*run.Run // guarded by mu of the study; the runs of both servers once they have ended
+}
+
+// compete measures both servers at the same time, until the answer is known or the budget is spent.
+func (p *performance) compete(ctx context.Context) error {
+	if p.stopped() {
+		return errStop
+	}
+	pairs, err := createPairs(p.opts.Store.Dir(p.item.ID()))
+	if err != nil {
+		return err
+	}
+	s := p.doc.Sweep
+	c := &contest{study: p, pairs: pairs, twins: newTwins(p.doc.Seed, paired.Rules{
+		Block: seconds(s.BlockSeconds), Margin: s.Margin, Budget: seconds(s.MaxLoadSeconds),
+		Metrics: paired.Tags(p.item.View().Streaming),
+	})}
+	p.mu.Lock()
+	p.contest = c
+	p.mu.Unlock()
+	return errors.Join(c.perform(ctx), pairs.close())
+}
+
+// seconds returns a number of seconds as a duration.
+func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
+
+// perform queues the runs of both servers, follows their pairs and waits for their ends.
+func (c *contest) perform(ctx context.Context) error {
+	var children [2]*run.Run
+	for side := range children {
+		c.study.outcomes = append(c.study.outcomes, cell.Outcome{Variation: c.study.doc.Variations[side]})
+		child, err := c.study.queue(ctx, &c.study.doc.Variations[side], 0, twin{c.twins, paired.Side(side)})
+		if err != nil {
+			return errors.Join(err, c.abandon(ctx, children[:side]...))
+		}
+		children[side] = child
+		if child.ID == "" { // its document is not valid
+			return errors.Join(&faultError{run.Error{Code: run.NoSuccess, Message: sideFailure(side, child.StateReason)}},
+				c.abandon(ctx, children[:side]...))
+		}
+		if request := c.study.begun(child.ID); request != nil {
+			c.stopCell(ctx, child.ID, *request)
+		}
+		defer c.study.ended(child.ID)
+	}
+	c.study.item.Change(ctx, func(r *run.Run) { r.Study.Current = "A and B" })
+	if c.study.opts.Observer != nil {
+		c.study.opts.Observer.Started(c.study.item.View(), children[paired.A])
+	}
+	var errs [2]error
+	watch, stop := context.WithCancel(ctx)
+	var watching, waiting sync.WaitGroup
+	watching.Go(func() { c.follow(watch, children) })
+	for side := range children {
+		waiting.Go(func() { children[side], errs[side] = c.await(ctx, side, children) })
+	}
+	waiting.Wait()
+	stop()
+	watching.Wait()
+	if ctx.Err() != nil {
+		return errStop // the runner ends its active runs when the process stops
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	c.study.mu.Lock()
+	c.sides = children
+	c.study.mu.Unlock()
+	c.take()
+	return c.judge(ctx, children)
+}
+
+// await waits for the end of the run of a side. A run that ends before its time ends the other one, too.
+func (c *contest) await(ctx context.Context, side int, children [2]*run.Run) (*run.Run, error) {
+	ended, err := c.study.opts.Runner.Wait(ctx, children[side].ID)
+	if err != nil {
+		return children[side], fmt.Errorf("wait for cell %s: %w", children[side].ID, err)
+	}
+	if ended.State != bench.StateCompleted && !endedDecided(ended) {
+		why := fmt.Sprintf("the run of %s has ended: %s", paired.Side(side), cmp.Or(ended.StateReason, string(ended.State)))
+		twin{c.twins, paired.Side(side)}.Leave(cmp.Or(ended.StateReason, string(ended.State)))
+		c.stopCell(ctx, children[1-side].ID, run.CancelRequest{Force: true, Reason: why})
+	}
+	return ended, nil
+}
+
+// stopCell cancels a cell that may have ended.
+func (c *contest) stopCell(ctx context.Context, id string, how run.CancelRequest) {
+	if _, _, err := c.study.opts.Runner.Cancel(ctx, id, how); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
+		c.study.opts.Log.Error().Err(err).Str("run", id).Msg("cancel cell")
+	}
+}
+
+// abandon stops cells whose study does not go on, and waits for their ends.
+func (c *contest) abandon(ctx context.Context, children ...*run.Run) error {
+	var errs []error
+	for _, child := range children {
+		c.stopCell(ctx, child.ID, run.CancelRequest{Force: true, Reason: "the run of the other server cannot begin"})
+		_, err := c.study.opts.Runner.Wait(ctx, child.ID)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// follow looks at the pairs until ctx ends, and ends both runs once the answer is known.
+func (c *contest) follow(ctx context.Context, children [2]*run.Run) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for ended := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if why := c.take(); why != "" && !ended {
+			ended = true
+			for _, child := range children {
+				c.stopCell(ctx, child.ID, run.CancelRequest{Force: true, Reason: why})
+			}
+		}
+	}
+}
+
+// take writes the pairs that have come, and the answer after a block. It returns why no more are needed; empty = they
+// are.
+func (c *contest) take() (why string) {
+	rows, closed, why := c.twins.look()
+	c.pairs.write(rows)
+	if closed {
+		if err := export.WriteAnswer(c.study.opts.Store.Dir(c.study.item.ID()), c.study.report()); err != nil {
+			c.study.opts.Log.Error().Err(err).Str("run", c.study.item.ID()).Msg("write answer")
+		}
+	}
+	return why
+}
+
+// judge adds the runs of both sides to the results. The error says which server could not be measured.
+func (c *contest) judge(ctx context.Context, children [2]*run.Run) error {
+	var failed []string
+	for side, child := range children {
+		if err := c.study.writeConfig(child); err != nil {
+			return err
+		}
+		result, err := c.study.conclude(ctx, side, child)
+		if err != nil {
+			return err
+		}
+		if c.twins.silent(paired.Side(side)) {
+			failed = append(failed, sideFailure(side, c.firstError(ctx, child)))
+			continue
+		}
+		if result.Failure != "" && child.State == bench.StateFailed && !failedWith(child, run.TwinFailed) {
+			failed = append(failed, sideFailure(side, result.Failure))
+		}
+	}
+	if len(failed) > 0 {
+		return &faultError{run.Error{Code: run.NoSuccess, Message: strings.Join(failed, "; ")}}
+	}
+	for side, child := range children { // somebody has cancelled one of them
+		if child.State == bench.StateCancelled && !endedDecided(child) && !c.study.stopped() {
+			return &faultError{run.Error{Code: run.TooManyFailures, Message: sideFailure(side, cmp.Or(child.StateReason, "cancelled"))}}
+		}
+	}
+	return nil
+}
+
+// firstError says that no request of a run succeeded, with the error that most of them had.
+func (c *contest) firstError(ctx context.Context, r *run.Run) string {
+	text := "not one request succeeded"
+	if snap, err := c.study.opts.Runner.Snapshot(ctx, r.ID); err == nil && len(snap.Errors) > 0 {
+		text += ": " + snap.Errors[0].Example
+	}
+	return text
+}
+
+// sideFailure says that a server could not be measured.
+func sideFailure(side int, why string) string {
+	return fmt.Sprintf("the server %s was not measured: %s", paired.Side(side), why)
+}
+
+// answer returns what the pairs say so far. Call it with mu of the study held.
+func (c *contest) answer(r *run.Run) *results.Answer {
+	distorted := cmp.Or(c.twins.doubt(), c.distortedSide())
+	a, decide := c.twins.answer(distorted)
+	out := &results.Answer{
+		AnswerHead: results.NewAnswerHead("ab", "Is server B better or worse than server A?",
+			"these two servers, with this workload, while they were measured"),
+		RunID: r.ID, Verdict: string(a.Verdict), Sentences: []string{a.Headline() + "."}, Evidence: []results.AnswerProbe{},
+		Stop:       c.stop(r, &a),
+		Decide:     results.AnswerDecision{Needs: decide},
+		Provenance: results.AnswerOrigin{Seed: c.study.doc.Seed, Version: r.Version},
+		Paired:     pairedOf(&a, c.study.doc.Sweep.BlockSeconds),
+	}
+	out.Final = out.Stop.Reason != ""
+	for _, d := range a.Doubts {
+		out.AddDoubt(d.Code, d.Message)
+	}
+	for side := range 2 {
+		s := results.PairedSide{
+			Name: paired.Side(side).String(), Failed: a.Failed[side], Lag: a.Lag[side].Seconds() * 1000,
+			Targets: []string{}, Models: []string{},
+		}
+		if t := c.sides[side]; t != nil {
+			s.RunID, s.Targets, s.Models = t.ID, t.Targets, append([]string{}, t.Models...)
+		}
+		out.Paired.Sides = append(out.Paired.Sides, s)
+	}
+	return out
+}
+
+// distortedSide returns why the load generator distorted the run of a side; empty = it did not, or that is not known
+// yet. Call it with mu held.
+func (c *contest) distortedSide() string {
+	for side, r := range c.sides {
+		if r == nil || r.Client == nil || r.Client.Verdict != verdict.Invalid {
+			continue
+		}
+		for i := range r.Client.Reasons {
+			if reason := &r.Client.Reasons[i]; reason.Level == verdict.Invalid {
+				_, off, cause := reason.Short()
+				return fmt.Sprintf("the numbers of %s are %s, because it was %s", paired.Side(side), off, cause)
+			}
+		}
+		return "it could not keep up with " + paired.Side(side).String()
+	}
+	return ""
+}
+
+// stop says why the measurement ended.
+func (c *contest) stop(r *run.Run, a *paired.Answer) results.AnswerStop {
+	out := results.AnswerStop{Load: c.twins.load().Seconds()}
+	if n := len(a.Blocks); n > 0 && c.sides[0] != nil { // it has ended
+		out.Load = a.Blocks[n-1].To.Seconds()
+	}
+	if r.State != bench.StateExporting && !r.State.Terminal() {
+		return out
+	}
+	reached := c.sides[0] != nil && c.sides[1] != nil
+	switch {
+	case c.study.request != nil:
+		out.Reason, out.Text = "cancelled", "the study was cancelled"
+	case reached && (endedDecided(c.sides[0]) || endedDecided(c.sides[1])):
+		out.Reason, out.Text = "decided", fmt.Sprintf("the answer was known after %d blocks", len(a.Blocks))
+	case reached && c.sides[0].State == bench.StateCompleted && c.sides[1].State == bench.StateCompleted:
+		out.Reason, out.Text = "budget", "the budget is spent"
+	default:
+		out.Reason, out.Text = "failed", "a server could not be measured"
+	}
+	return out
+}
+
+// pairedOf returns the details of an answer.
+func pairedOf(a *paired.Answer, block float64) *results.Paired {
+	out := &results.Paired{
+		Design: "mirror", Metrics: []results.PairedMetric{}, Pairs: a.Pairs, Looks: stat.FirstLook, Level: 0.95, Block: block,
+		Sides: []results.PairedSide{}, Blocks: []results.PairedBlock{},
+		Method: "asymptotic confidence sequence of the mean of the blocks, divided among the metrics",
+	}
+	for i := range a.Metrics {
+		m := &a.Metrics[i]
+		one := results.PairedMetric{
+			Tag: m.Tag, Verdict: string(m.Verdict), Unit: "%", Blocks: m.Blocks, Change: m.Change, Low: m.Low, High: m.High,
+			Margin: m.Margin, Detectable: m.Detectable, Won: m.Won, Order: m.Order, OrderT: m.OrderT,
+			DriftA: m.Drift[paired.A], DriftB: m.Drift[paired.B],
+		}
+		if m.Points {
+			one.Unit = "points"
+		}
+		out.Metrics = append(out.Metrics, one)
+	}
+	for i := range a.Blocks {
+		b := &a.Blocks[i]
+		one := results.PairedBlock{From: b.From.Seconds(), To: b.To.Seconds(), Pairs: b.Pairs, Change: map[string]*float64{}}
+		for at := range a.Metrics {
+			tag := a.Metrics[at].Tag
+			if x, ok := b.Change(tag); ok {
+				one.Change[tag] = new(x)
+			} else {
+				one.Change[tag] = nil
+			}
+		}
+		out.Blocks = append(out.Blocks, one)
+	}
+	return out
+}
+
+// pairsFile is the file of the pairs of a study.
+type pairsFile struct {
+	file io.Closer
+	buf  *bufio.Writer
+	out  *csv.Writer
+}
+
+// pairsHeader are the columns of the file.
+var pairsHeader = []string{
+	"session", "due_sec", "first", "a_failed", "b_failed", "a_send_lag_ms", "b_send_lag_ms",
+	"a_time_to_first_token_ms", "b_time_to_first_token_ms", "a_inter_token_latency_ms", "b_inter_token_latency_ms",
+	"a_request_latency_ms", "b_request_latency_ms",
+}
+
+// createPairs makes the file of the pairs in the folder of a study.
+func createPairs(dir string) (*pairsFile, error) {
+	file, err := os.OpenFile(filepath.Join(dir, results.PairsFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", results.PairsFile, err)
+	}
+	f := &pairsFile{file: file, buf: bufio.NewWriter(file)}
+	f.out = csv.NewWriter(f.buf)
+	return f, f.out.Write(pairsHeader)
+}
+
+// write adds pairs. An error stays until close.
+func (f *pairsFile) write(rows []pairRow) {
+	number := func(v float64) string {
+		if math.IsNaN(v) {
+			return ""
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	for i := range rows {
+		r := &rows[i]
+		a, b := &r.sides[paired.A], &r.sides[paired.B]
+		line := []string{
+			strconv.FormatInt(a.Session, 10), number(a.Due.Seconds()), r.first.String(),
+			strconv.FormatBool(a.Failed), strconv.FormatBool(b.Failed),
+			number(a.Lag.Seconds() * 1000), number(b.Lag.Seconds() * 1000),
+		}
+		for of := range a.Values {
+			x, y := number(a.Values[of]), number(b.Values[of])
+			if a.Failed {
+				x = ""
+			}
+			if b.Failed {
+				y = ""
+			}
+			line = append(line, x, y)
+		}
+		_ = f.out.Write(line) // the error stays until close
+	}
+}
+
+// close writes what is left.
+func (f *pairsFile) close() error {
+	f.out.Flush()
+	err := errors.Join(f.out.Error(), f.buf.Flush(), f.file.Close())
+	if err != nil {
+		return fmt.Errorf("write %s: %w", results.PairsFile, err)
+	}
+	return nil
+}

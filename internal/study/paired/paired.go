@@ -1,0 +1,323 @@
+// Package paired decides which of two servers is faster from requests that both got: each pair is one request to A
+// and the same one to B. The unit of replication is a block of time, and the answer may be looked at after each
+// block, see [stat.Anytime]. Its functions perform no I/O and start no goroutine; package study performs the runs.
+package paired
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"aiperfd/internal/engine/stat"
+)
+
+// Side is one of the two servers.
+type Side int
+
+// The sides. A is the reference.
+const (
+	A Side = iota
+	B
+)
+
+// String returns the name of the side.
+func (s Side) String() string { return [...]string{"A", "B"}[s] }
+
+// Other returns the other side.
+func (s Side) Other() Side { return 1 - s }
+
+// Latency is a latency that pairs are compared by.
+type Latency int
+
+// The latencies, in the order of [Sample.Values].
+const (
+	FirstToken Latency = iota
+	InterToken
+	Whole
+	latencies
+)
+
+// errorShare is the place of the share of failed requests among the metrics, behind the latencies.
+const errorShare = int(latencies)
+
+// tags are the metrics by their names in the catalogue.
+var tags = [...]string{"time_to_first_token", "inter_token_latency", "request_latency", "request_error_rate"}
+
+// Tags returns the metrics that pairs are compared by, those of streams last if there are none.
+func Tags(streaming bool) []string {
+	if !streaming {
+		return slices.Clone(tags[Whole:])
+	}
+	return slices.Clone(tags[:])
+}
+
+// Sample is what one side made of a request.
+type Sample struct {
+	Session int64         // both sides number the same request alike
+	Name    string        // of the conversation; both sides draw the same one
+	Due     time.Duration // since the start of the phase; not negative
+	Lag     time.Duration // between when it was due and its first byte
+	Failed  bool
+	Values  [latencies]float64 // ms; NaN = not measured
+	Input   float64            // tokens; NaN = unknown
+	Output  float64            // likewise
+}
+
+// Rules define an experiment.
+type Rules struct {
+	Block   time.Duration // least length of a block; > 0
+	Margin  float64       // share by which a latency may change and still be called equal; > 0
+	Budget  time.Duration // of load; > 0
+	Metrics []string      // that are judged together, of [Tags]; not empty
+	// First returns the side that a pair was sent to first.
+	First func(session int64) Side
+}
+
+// The limits of the method.
+const (
+	level        = 0.95
+	leastPairs   = 20   // in a block
+	errorMargin  = 0.01 // share of requests by which errors may differ and still be called equal
+	orderLimit   = 3    // of t of the effect of the order
+	lagTolerance = time.Millisecond
+	lengthLimit  = 0.01 // share by which the mean lengths of both sides may differ
+)
+
+// Course follows the pairs of an experiment. Make one with [New]. It is not safe for concurrent use.
+type Course struct {
+	rules Rules
+	// waiting has, by session, what has come of pairs whose blocks are open.
+	waiting map[int64]*pair
+	next    int64 // the first session that belongs to no block that is closed
+	started bool  // next is known
+
+	open   blockSums // of the block that is being filled, by whole basic blocks
+	blocks []Block
+	series []*stat.Anytime // by Rules.Metrics
+	order  [2][len(tags)]moments
+	won    [latencies]float64 // pairs in which B was faster; half of those in which both were as fast
+	both   [latencies]float64 // pairs with a value of both sides
+	lag    [2]moments
+	input  [2]moments
+	output [2]moments
+	failed [2]int64
+	pairs  int64
+	unlike int64 // pairs whose sides were not the same conversation
+}
+
+// pair is what is known of the two sides of a request.
+type pair struct {
+	sides [2]Sample
+	has   [2]bool
+}
+
+// Block is a block of time that is complete.
+type Block struct {
+	From, To time.Duration // since the start
+	Pairs    int
+	// Difference is by metric of [Tags]: the mean of ln(B/A) of a latency, the difference of the shares of failed
+	// requests; NaN = there is none.
+	Difference [len(tags)]float64
+	// Level is by side the mean of the logarithm of each latency in ms.
+	Level [2][latencies]float64
+}
+
+// Change returns the change of a metric in percent, or in points; ok is false without pairs that have it.
+func (b *Block) Change(tag string) (v float64, ok bool) {
+	at := slices.Index(tags[:], tag)
+	v = 100 * b.Difference[at]
+	if at < errorShare {
+		v = 100 * math.Expm1(b.Difference[at])
+	}
+	return v, !math.IsNaN(v)
+}
+
+// moments are the sums of values.
+type moments struct{ n, sum, square float64 }
+
+func (m *moments) add(x float64) {
+	if math.IsNaN(x) {
+		return
+	}
+	m.n++
+	m.sum += x
+	m.square += x * x
+}
+
+// mean returns the mean; NaN without values.
+func (m *moments) mean() float64 { return m.sum / m.n }
+
+// errorOfMean returns the variance of the mean; NaN with fewer than two values.
+func (m *moments) errorOfMean() float64 {
+	mean := m.mean()
+	return max(0, m.square-m.n*mean*mean) / (m.n - 1) / m.n
+}
+
+// blockSums are the sums of a block that is being filled.
+type blockSums struct {
+	pairs      int
+	difference [len(tags)]moments
+	level      [2][latencies]moments
+	from       time.Duration
+	last       int64 // the basic block of the last pair
+	begun      bool
+}
+
+// New returns an experiment without pairs.
+func New(r Rules) *Course {
+	c := &Course{rules: r, waiting: make(map[int64]*pair)}
+	for range r.Metrics {
+		c.series = append(c.series, stat.NewAnytime((1-level)/float64(len(r.Metrics))))
+	}
+	return c
+}
+
+// Begin says which session is the first one of the phase that is compared; earlier ones are not pairs.
+func (c *Course) Begin(session int64) { c.next, c.started = session, true }
+
+// Add adds what a side made of a request. A request is added once. It returns the pair once both sides are there.
+func (c *Course) Add(side Side, s Sample) (both [2]Sample, complete bool) {
+	if c.started && s.Session < c.next {
+		return both, false
+	}
+	p := c.waiting[s.Session]
+	if p == nil {
+		p = new(pair)
+		c.waiting[s.Session] = p
+	}
+	p.sides[side], p.has[side] = s, true
+	return p.sides, p.has[A] && p.has[B]
+}
+
+// Advance closes the blocks of which everything is known, in their order, and reports whether there was one. A block
+// is known once every request of it, and one of a later block, has ended on both sides: which pairs are in a block
+// does not depend on how long they took.
+func (c *Course) Advance() (closed bool) {
+	for {
+		p := c.waiting[c.next]
+		if p == nil || !p.has[A] || !p.has[B] {
+			return closed
+		}
+		at := int64(p.sides[A].Due / c.rules.Block)
+		start := time.Duration(at) * c.rules.Block
+		if c.open.begun && at > c.open.last && c.finishBlock(start) {
+			closed = true
+		}
+		if !c.open.begun {
+			c.open = blockSums{begun: true, from: start}
+		}
+		c.open.last = at
+		c.take(p)
+		delete(c.waiting, c.next)
+		c.next++
+	}
+}
+
+// finishBlock closes the open block at the start of another one, unless it has too few pairs: then that one is a part
+// of it.
+func (c *Course) finishBlock(to time.Duration) bool {
+	if c.open.pairs < leastPairs {
+		return false
+	}
+	b := Block{From: c.open.from, To: to, Pairs: c.open.pairs}
+	for i := range b.Difference {
+		b.Difference[i] = c.open.difference[i].mean()
+	}
+	for side := range b.Level {
+		for i := range b.Level[side] {
+			b.Level[side][i] = c.open.level[side][i].mean()
+		}
+	}
+	c.blocks = append(c.blocks, b)
+	for i, tag := range c.rules.Metrics {
+		if x := b.Difference[slices.Index(tags[:], tag)]; !math.IsNaN(x) {
+			c.series[i].Add(x)
+		}
+	}
+	c.open = blockSums{}
+	return true
+}
+
+// take adds a pair to the open block.
+func (c *Course) take(p *pair) {
+	a, b := &p.sides[A], &p.sides[B]
+	c.pairs++
+	c.open.pairs++
+	if a.Name != b.Name {
+		c.unlike++
+	}
+	first := c.rules.First(a.Session)
+	for side := range p.sides {
+		s := &p.sides[side]
+		c.lag[side].add(float64(s.Lag))
+		c.input[side].add(s.Input)
+		if s.Failed {
+			c.failed[side]++
+		}
+	}
+	errors := truth(b.Failed) - truth(a.Failed)
+	c.open.difference[errorShare].add(errors)
+	c.order[first][errorShare].add(errors)
+	if a.Failed || b.Failed {
+		return
+	}
+	c.output[A].add(a.Output)
+	c.output[B].add(b.Output)
+	for i := range latencies {
+		x, y := a.Values[i], b.Values[i]
+		if !(x > 0 && y > 0) {
+			continue
+		}
+		ratio := math.Log(y / x)
+		c.open.difference[i].add(ratio)
+		c.order[first][i].add(ratio)
+		c.open.level[A][i].add(math.Log(x))
+		c.open.level[B][i].add(math.Log(y))
+		c.both[i]++
+		switch {
+		case y < x:
+			c.won[i]++
+		case y == x:
+			c.won[i] += 0.5
+		}
+	}
+}
+
+// truth returns 1 if something is so, and 0 otherwise.
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Blocks returns the blocks that are complete.
+func (c *Course) Blocks() []Block { return c.blocks }
+
+// Pairs returns how many pairs are in blocks, or in the one that is being filled.
+func (c *Course) Pairs() int64 { return c.pairs }
+
+// Silent returns a side of which not one request of many succeeded; ok is false if there is none.
+func (c *Course) Silent() (side Side, ok bool) {
+	for _, side := range []Side{A, B} {
+		if c.pairs >= 2*leastPairs && c.failed[side] == c.pairs {
+			return side, true
+		}
+	}
+	return 0, false
+}
+
+// Decided reports whether more blocks are not needed: a metric is worse, or all are decided.
+func (c *Course) Decided() bool {
+	all := true
+	for i := range c.rules.Metrics {
+		switch c.judge(i) {
+		case Worse:
+			return true
+		case Inconclusive:
+			all = false
+		case Better, Equivalent, Invalid:
+		}
+	}
+	return all
+}

@@ -1,0 +1,178 @@
+package paired
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"aiperfd/internal/engine/stat"
+)
+
+// newCourse returns an experiment over all metrics whose pairs went to A first if their number is even.
+func newCourse(block time.Duration) *Course {
+	c := New(Rules{
+		Block: block, Margin: 0.03, Budget: time.Hour, Metrics: Tags(true),
+		First: func(session int64) Side { return Side(session % 2) },
+	})
+	c.Begin(0)
+	return c
+}
+
+// sample is a request that took some milliseconds, and half of that until its first token.
+func sample(session int64, due time.Duration, ms float64) Sample {
+	return Sample{
+		Session: session, Name: "c", Due: due, Values: [latencies]float64{ms / 2, ms / 100, ms}, Input: 10, Output: 20,
+	}
+}
+
+// Pairs are the requests with one number; blocks have at least 20 of them, and are complete when one of a later
+// block has ended, in whatever order requests end.
+func TestCourseBlocks(t *testing.T) {
+	c := newCourse(time.Second)
+	due := func(i int64) time.Duration { return time.Duration(i) * 100 * time.Millisecond }
+	for i := range int64(41) {
+		c.Add(B, sample(40-i, due(40-i), 110))
+	}
+	if c.Advance() || c.Pairs() != 0 {
+		t.Fatal("a block is complete without requests of A")
+	}
+	for i := range int64(41) {
+		if i == 3 {
+			continue
+		}
+		c.Add(A, sample(i, due(i), 100))
+	}
+	if c.Advance() {
+		t.Fatal("a block is complete although a request of it is not")
+	}
+	failed := sample(3, due(3), 1)
+	failed.Failed = true
+	if _, complete := c.Add(A, failed); !complete {
+		t.Error("both sides of a pair are there")
+	}
+	if !c.Advance() {
+		t.Fatal("no block is complete")
+	}
+	blocks := c.Blocks()
+	if len(blocks) != 2 || c.Pairs() != 41 {
+		t.Fatalf("%d blocks, %d pairs; want 2 and 41", len(blocks), c.Pairs())
+	}
+	for i, b := range blocks {
+		if b.Pairs != 20 || b.From != time.Duration(i)*2*time.Second || b.To != b.From+2*time.Second {
+			t.Errorf("block %d: %+v", i, b)
+		}
+		for of := range latencies {
+			if got := b.Difference[of]; math.Abs(got-math.Log(1.1)) > 1e-12 {
+				t.Errorf("block %d: ln(B/A) = %v, want ln 1.1", i, got)
+			}
+		}
+	}
+	if got := blocks[0].Difference[errorShare]; got != -0.05 {
+		t.Errorf("difference of error shares = %v, want -1/20", got)
+	}
+	a := c.Answer("")
+	if a.Verdict != Inconclusive || a.Failed != [2]int64{1, 0} || a.Metrics[0].Low != nil {
+		t.Errorf("answer after 2 blocks: %+v", a)
+	}
+	if got, want := c.Decide(&a), "30 blocks, before which there is no interval (1m0s at this load)"; got != want {
+		t.Errorf("decide = %q, want %q", got, want)
+	}
+}
+
+// run performs an experiment of blocks of 20 pairs until it is decided, at most some blocks.
+func run(c *Course, most int, take func(i int64) (a, b float64)) {
+	for i := int64(0); len(c.Blocks()) < most; i++ {
+		x, y := take(i)
+		due := time.Duration(i) * 50 * time.Millisecond
+		c.Add(A, sample(i, due, x))
+		c.Add(B, sample(i, due, y))
+		if c.Advance() && len(c.Blocks()) >= stat.FirstLook && c.Decided() {
+			return
+		}
+	}
+}
+
+// TestSimulateCourse: prompts whose lengths differ, servers with noise of their own that drift by 10 %. Equal servers
+// are called better or worse in at most 5 % of experiments, 3 % more are found, and swapping the sides swaps the
+// verdicts.
+func TestSimulateCourse(t *testing.T) {
+	const draws, blocks = 150, 200
+	experiment := func(seed uint64, effect float64, swap bool) Answer {
+		random := rand.New(rand.NewPCG(seed, 1))
+		c := newCourse(time.Second)
+		run(c, blocks, func(i int64) (float64, float64) {
+			drift := 1 + 0.1*float64(i)/(20*blocks)
+			prompt := 100 * math.Exp(0.5*random.NormFloat64()) * drift
+			a := prompt * math.Exp(0.2*random.NormFloat64())
+			b := prompt * math.Exp(0.2*random.NormFloat64()) * (1 + effect)
+			if swap {
+				return b, a
+			}
+			return a, b
+		})
+		return c.Answer("")
+	}
+	alarms, found, equal := 0, 0, 0
+	for seed := range uint64(draws) {
+		switch experiment(seed, 0, false).Verdict {
+		case Better, Worse:
+			alarms++
+		case Equivalent:
+			equal++
+		case Inconclusive, Invalid:
+		}
+		a := experiment(seed, 0.03, false)
+		if a.Verdict == Worse {
+			found++
+		}
+		if swapped := experiment(seed, 0.03, true); (swapped.Verdict == Better) != (a.Verdict == Worse) && a.Verdict == Worse {
+			t.Errorf("seed %d: %s, and %s with sides swapped", seed, a.Verdict, swapped.Verdict)
+		}
+	}
+	t.Logf("of %d experiments: equal servers: %d alarms, %d equivalent; 3 %% slower: %d found", draws, alarms, equal, found)
+	if alarms > draws*5/100 || equal < draws*80/100 || found < draws*90/100 {
+		t.Errorf("%d alarms, %d equivalent, %d found", alarms, equal, found)
+	}
+}
+
+// TestDoubts: what may make pairs unlike is named.
+func TestDoubts(t *testing.T) {
+	for _, tt := range []struct {
+		code   string
+		change func(i int64, a, b *Sample)
+	}{
+		{"unlike-pairs", func(i int64, a, _ *Sample) {
+			if i == 7 {
+				a.Name = "other"
+			}
+		}},
+		{"order", func(i int64, a, _ *Sample) { a.Values[FirstToken] *= 1 + 0.1*float64(i%2) }},
+		{"send-lag", func(_ int64, _, b *Sample) { b.Lag = 5 * time.Millisecond }},
+		{"input-differs", func(_ int64, a, _ *Sample) { a.Input = 11 }},
+		{"output-differs", func(_ int64, a, _ *Sample) { a.Output = 21 }},
+		{"short-block", func(_ int64, a, _ *Sample) { a.Values[Whole] = 3000 }},
+	} {
+		c := newCourse(time.Second)
+		random := rand.New(rand.NewPCG(2, 3))
+		for i := range int64(1000) {
+			due := time.Duration(i) * 50 * time.Millisecond
+			a, b := sample(i, due, 100+random.Float64()), sample(i, due, 100+random.Float64())
+			tt.change(i, &a, &b)
+			c.Add(A, a)
+			c.Add(B, b)
+		}
+		c.Advance()
+		a := c.Answer("")
+		if len(a.Doubts) != 1 || a.Doubts[0].Code != tt.code {
+			t.Errorf("doubts = %v, want %s", a.Doubts, tt.code)
+		}
+		if (a.Verdict == Invalid) != (tt.code == "unlike-pairs") {
+			t.Errorf("%s: verdict %s", tt.code, a.Verdict)
+		}
+	}
+	c := newCourse(time.Second)
+	if a := c.Answer("short of CPU"); a.Verdict != Invalid || len(a.Doubts) != 1 || c.Decide(&a) != "give the load generator a machine or cores of its own" {
+		t.Errorf("distorted: %+v", a)
+	}
+}

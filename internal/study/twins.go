@@ -1,0 +1,215 @@
+package study
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"aiperfd/internal/run"
+	"aiperfd/internal/study/paired"
+)
+
+// The times of two runs that are performed together.
+const (
+	// startLead is how long after both runs are ready a phase begins.
+	startLead = 200 * time.Millisecond
+	// secondAfter is by how much later a request is due at the side that comes second.
+	secondAfter = 250 * time.Microsecond
+)
+
+// twins are the runs of two servers that get the same requests at the same time. The methods are safe for concurrent
+// use.
+type twins struct {
+	key uint64 // of the order within pairs
+
+	mu      sync.Mutex
+	changed chan struct{} // guarded by mu; closed and replaced when met or left changes
+	met     [2]int        // guarded by mu; how many phases a side is or was ready for
+	left    [2]string     // guarded by mu; why a side begins no phase any more; empty = it may
+	start   time.Time     // guarded by mu; of the phase that both are ready for
+	begun   [2]int64      // guarded by mu; the first sessions of profiling; -1 = it has not begun
+	since   time.Time     // guarded by mu; when profiling began; zero = it has not
+	course  *paired.Course
+	done    []pairRow // guarded by mu; pairs that are complete and not written yet
+	turns   bool      // guarded by mu; a conversation had a second turn
+	failed  string    // guarded by mu; why the pairs say nothing; empty = they do
+}
+
+// pairRow is a pair that is complete.
+type pairRow struct {
+	first paired.Side
+	sides [2]paired.Sample
+}
+
+// newTwins returns the twins of a study; seed decides which side gets a request first.
+func newTwins(seed int64, rules paired.Rules) *twins {
+	sum := sha256.Sum256(fmt.Appendf(nil, "answers:%d:order:0", seed))
+	t := &twins{key: binary.BigEndian.Uint64(sum[:8]), changed: make(chan struct{}), begun: [2]int64{-1, -1}}
+	rules.First = func(session int64) paired.Side { return t.first(session - t.begun[paired.A]) }
+	t.course = paired.New(rules)
+	return t
+}
+
+// first returns the side that gets the n-th pair first, by a coin: a hash of its number.
+func (t *twins) first(n int64) paired.Side {
+	x := t.key + uint64(n)*0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return paired.Side((x ^ x>>31) >> 63)
+}
+
+// notify wakes those that wait for a change. Call it with mu held.
+func (t *twins) notify() {
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// twin is one side of [twins].
+type twin struct {
+	*twins
+	side paired.Side
+}
+
+var _ run.Twin = twin{}
+
+// Pair implements [run.Twin].
+func (t twin) Pair() any { return t.twins }
+
+// Meet implements [run.Twin].
+func (t twin) Meet(ctx context.Context, _ int) (time.Time, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.met[t.side]++
+	round, other := t.met[t.side], t.side.Other()
+	if t.met[other] >= round {
+		t.start = time.Now().Add(startLead)
+	}
+	t.notify()
+	for t.met[other] < round {
+		if why := t.left[other]; why != "" {
+			return time.Time{}, fmt.Errorf("%s: %s", other, why)
+		}
+		changed := t.changed
+		t.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		t.mu.Lock()
+		if ctx.Err() != nil && t.met[other] < round {
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return time.Time{}, fmt.Errorf("%s was not ready in time", other)
+			}
+			return time.Time{}, ctx.Err()
+		}
+	}
+	return t.start, nil
+}
+
+// Delay implements [run.Twin].
+func (t twin) Delay(n int64) time.Duration {
+	if t.first(n) == t.side {
+		return 0
+	}
+	return secondAfter
+}
+
+// Begin implements [run.Twin].
+func (t twin) Begin(session int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begun[t.side] = session
+	if t.since.IsZero() {
+		t.since = time.Now()
+	}
+	switch a, b := t.begun[paired.A], t.begun[paired.B]; {
+	case a < 0 || b < 0:
+	case a != b:
+		t.failed = fmt.Sprintf("the servers got different numbers of requests before: %d and %d", a, b)
+	default:
+		t.course.Begin(a)
+	}
+}
+
+// Take implements [run.Twin].
+func (t twin) Take(s *run.TwinSample) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.Turn > 0 {
+		t.turns = true
+		return
+	}
+	sample := paired.Sample{
+		Session: s.Session, Name: s.Conversation, Due: s.Due, Lag: s.Lag, Failed: s.Failed,
+		Values: [3]float64{s.FirstToken, s.InterToken, s.Whole}, Input: s.Input, Output: s.Output,
+	}
+	if both, complete := t.course.Add(t.side, sample); complete {
+		t.done = append(t.done, pairRow{t.first(s.Session - t.begun[paired.A]), both})
+	}
+}
+
+// Leave implements [run.Twin].
+func (t twin) Leave(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.left[t.side] == "" {
+		t.left[t.side] = why
+		t.notify()
+	}
+}
+
+// look closes the blocks that are complete. It returns the pairs that were complete since the last look, whether a
+// block was closed, and why no more are needed; empty = they are.
+func (t *twins) look() (rows []pairRow, closed bool, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rows, t.done = t.done, nil
+	closed = t.course.Advance()
+	if side, silent := t.course.Silent(); silent {
+		return rows, closed, fmt.Sprintf("not one request to %s succeeded", side)
+	}
+	if closed && t.course.Decided() {
+		why = decided
+	}
+	return rows, closed, why
+}
+
+// silent reports whether not one request to a side succeeded.
+func (t *twins) silent(of paired.Side) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	side, silent := t.course.Silent()
+	return silent && side == of
+}
+
+// doubt returns why the pairs say nothing; empty = they do.
+func (t *twins) doubt() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.turns {
+		return "conversations have several turns, and a later one depends on how long the earlier ones took"
+	}
+	return t.failed
+}
+
+// load returns for how long the servers have been under load.
+func (t *twins) load() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.since.IsZero() {
+		return 0
+	}
+	return time.Since(t.since)
+}
+
+// answer returns what the pairs say so far, and what would decide it.
+func (t *twins) answer(distorted string) (a paired.Answer, decide string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a = t.course.Answer(distorted)
+	return a, t.course.Decide(&a)
+}
