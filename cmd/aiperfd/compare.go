@@ -38,7 +38,8 @@ are not comparable; --allow accepts a difference.
 
 With --run, A and B are documents: both are measured --repeats times, each run
 with other prompts and in the order A B B A, so that a change of the server in
-time does not look like one between A and B.
+time does not look like one between A and B. If they have no server in common,
+both send the same prompts.
 
 With --fail-if-worse the exit code is 3 if a metric is worse by that much or
 more (a rate of errors by that many points), 5 if that is not decided, 4 if the

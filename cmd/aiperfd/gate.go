@@ -25,8 +25,10 @@ const gateLong = `Say whether a candidate may pass: measure it, judge rules on t
 stop as soon as they decide.
 
 The candidate is a document, or the flags of aiperfd profile after --. Each run
-has other prompts. After 3, 5 and 8 runs (--looks) the rules are judged, and the
-first decision ends the measurement. --candidate judges runs that are there.
+has other prompts, and other ones than any earlier gate or baseline, unless the
+document gives a seed or a file that has them. After 3, 5 and 8 runs (--looks)
+the rules are judged, and the first decision ends the measurement. --candidate
+judges runs that are there.
 
 A rule is a limit on a statistic of a metric, in the unit of the metric,
 

@@ -53,6 +53,7 @@ func Gate(ctx context.Context, o *GateOptions) (*compare.GateAnswer, error) {
 			return nil, err
 		}
 	} else {
+		o.Seed = new(o.Trials.Seed())
 		described, err := o.Trials.Describe()
 		if err != nil {
 			return nil, err

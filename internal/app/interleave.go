@@ -41,15 +41,23 @@ func (m *Interleaved) Compare(ctx context.Context, q compare.Question) (*compare
 		}
 	}
 	q.A, q.B = []string{a}, []string{b}
-	return Compare(ctx, "", q)
+	if answer, err = Compare(ctx, "", q); err != nil {
+		return nil, err
+	}
+	answer.Seeds = []int64{m.A.Seed(), m.B.Seed()}
+	return answer, nil
 }
 
-// foresee compares the documents before they are measured.
+// foresee compares the documents before they are measured. If they have no server in common, it gives the runs
+// of both the same prompts, run by run: nothing that one side sends can then be in the cache of the other's server.
 func (m *Interleaved) foresee(q compare.Question) (*compare.Answer, error) {
 	a, err := m.A.Describe()
 	b, second := m.B.Describe()
 	if err := errors.Join(err, second); err != nil {
 		return nil, err
+	}
+	if !a.ServerInCommon(b) {
+		m.B.followSeed(m.A)
 	}
 	return compare.Judge([]compare.Input{{Run: a}}, []compare.Input{{Run: b}}, compare.AnswerOptions{
 		Margin: q.Margin, Metrics: q.Metrics, Allow: q.Allow,

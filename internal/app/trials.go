@@ -42,18 +42,32 @@ type TrialOptions struct {
 // ErrOneRun means that a document cannot be measured several times by [Trials].
 var ErrOneRun = errors.New("the document asks for a sweep; name the document of one configuration")
 
-// NewTrials prepares the runs of a document. Documents without a seed get one.
+// NewTrials prepares the runs of a document. One that gives no seed has a fresh one drawn, so that no prefix cache
+// knows its prompts from an earlier measurement; those of its runs follow from it.
 func NewTrials(o TrialOptions) (*Trials, error) {
 	study := o.Document.Study()
 	if study == nil || study.Sweep != nil {
 		return nil, ErrOneRun
 	}
 	study.MultiRun.VarySeedPerTrial, study.MultiRun.DisableWarmupAfterFirst = true, false
-	study.Seed = rand.Int64()
-	if o.Document.RandomSeed != nil {
-		study.Seed = *o.Document.RandomSeed
+	if !study.SeedGiven() {
+		study.Seed = rand.Int64()
 	}
 	return &Trials{document: o.Document, warnings: o.Warnings, command: o.Command, version: o.Version}, nil
+}
+
+// Seed returns the seed from which those of the runs follow.
+func (t *Trials) Seed() int64 { return t.document.Study().Seed }
+
+// followSeed makes the runs send the same prompts as the runs of another document, unless both documents give a seed.
+func (t *Trials) followSeed(other *Trials) {
+	mine, others := t.document.Study(), other.document.Study()
+	switch {
+	case !mine.SeedGiven():
+		mine.Seed = others.Seed
+	case !others.SeedGiven():
+		others.Seed = mine.Seed
+	}
 }
 
 // cell returns the document of the next run and its plan.

@@ -33,6 +33,8 @@ type Answer struct {
 	Subject  []Difference `json:"subject_differences"` // what is compared
 	Doubts   []Doubt      `json:"doubts"`
 	Decide   string       `json:"decide,omitempty"` // what would decide open metrics
+	// Seeds are those of the documents A and B, if both were measured for the answer: those of the runs follow from them.
+	Seeds []int64 `json:"seeds,omitempty"`
 }
 
 // Estimate is the change of one statistic from A to B with its interval.

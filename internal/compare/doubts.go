@@ -1,11 +1,15 @@
 package compare
 
 import (
-	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"aiperfd/internal/engine/dataset/source"
+	"aiperfd/internal/engine/dataset/trace"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/stat"
 	"aiperfd/internal/engine/verdict"
@@ -34,7 +38,7 @@ func (a *Answer) addDoubts(c *pair, metrics []MetricAnswer) {
 			}
 		}
 	}
-	a.doubtCaches(left, right)
+	doubtCaches(a.doubt, compared{"A", left}, compared{"B", right})
 	for i := range metrics {
 		for _, runs := range [][]Input{left, right} {
 			if drifts(runs, &metrics[i]) {
@@ -100,27 +104,32 @@ func isBefore(a, b []Input) bool {
 	return last.Run.CreatedAt.Before(first.Run.CreatedAt)
 }
 
+// compared is the runs of one side of an answer, and what the side is called.
+type compared struct {
+	name string
+	runs []Input
+}
+
 // doubtCaches adds doubts about prefix caches: servers that report other shares of cached tokens for
-// A and for B, and prompts that the same server had got before from the other side.
-func (a *Answer) doubtCaches(left, right []Input) {
+// the second side than for the first, and prompts that the same server had got before from the other side.
+func doubtCaches(doubt func(code, message string), first, second compared) {
 	const points = 0.02 // that shares of cached tokens may differ by
-	cachedA, cachedB := cachedShares(left), cachedShares(right)
-	meanA, meanB := meanOf(cachedA), meanOf(cachedB)
-	reported := len(cachedA) == len(left) && len(cachedB) == len(right)
-	if reported && math.Abs(*meanA-*meanB) > points {
-		a.doubt("cache-differs", fmt.Sprintf("servers had cached %.1f %% of the prompt tokens of A and %.1f %% of those of B",
-			100**meanA, 100**meanB))
+	shares, others := cachedShares(first.runs), cachedShares(second.runs)
+	reported := len(shares) > 0 && len(shares) == len(first.runs) && len(others) == len(second.runs)
+	if reported {
+		before, after := *meanOf(shares), *meanOf(others)
+		if math.Abs(before-after) > points {
+			doubt("cache-differs", fmt.Sprintf("servers had cached %.1f %% of the prompt tokens of %s and %.1f %% of those of %s",
+				100*before, first.name, 100*after, second.name))
+		}
 		return
 	}
-	if reported { // and equal
-		return
-	}
-	again := slices.ContainsFunc(right, func(b Input) bool {
-		return slices.ContainsFunc(left, func(a Input) bool { return samePrompts(a.Run, b.Run) })
+	again := slices.ContainsFunc(second.runs, func(b Input) bool {
+		return slices.ContainsFunc(first.runs, func(a Input) bool { return samePrompts(a.Run, b.Run) })
 	})
 	if again {
-		a.doubt("warm-second", "runs of both sides sent the same prompts to the same server, which does not report "+
-			"cached tokens: a prefix cache makes the later run faster; give each run a seed of its own, or use --cache-bust")
+		doubt("warm-second", "runs of both sides sent the same prompts to the same server, which does not report "+
+			"cached tokens: a prefix cache makes the later run faster; give each run prompts of its own, or use --cache-bust")
 	}
 }
 
@@ -141,10 +150,58 @@ func cachedShares(runs []Input) []float64 {
 // samePrompts reports whether two runs sent the same prompts to a server that both used, and nothing
 // in them made them different.
 func samePrompts(a, b *run.Run) bool {
-	busts := func(r *run.Run) bool {
-		return bytes.Contains(r.Config, []byte(`"cacheBust":{"target":"`)) &&
-			!bytes.Contains(r.Config, []byte(`"cacheBust":{"target":"none"`))
+	if a.ID == b.ID || !a.ServerInCommon(b) {
+		return false
 	}
-	return a.ID != b.ID && a.Seed == b.Seed && !busts(a) && !busts(b) &&
-		slices.ContainsFunc(a.Targets, func(target string) bool { return slices.Contains(b.Targets, target) })
+	first, second := promptsOf(a), promptsOf(b)
+	return first == second && !first.marked
+}
+
+// prompts is where the prompts of a run come from: runs with equal ones send the same prompts.
+type prompts struct {
+	recorded string // the file, public dataset or records that have the prompts; empty = they are made up
+	seed     int64  // 0 = they do not depend on it
+	marked   bool   // each request, or each session, differs from all others by a marker
+}
+
+// promptsOf reads where the prompts of a run come from in its document.
+func promptsOf(r *run.Run) prompts {
+	type cacheBust struct {
+		Target string `json:"target"`
+	}
+	var document struct {
+		Datasets []struct {
+			Type       string          `json:"type"`
+			Path       string          `json:"path"`
+			Dataset    string          `json:"dataset"`
+			Subset     string          `json:"hfSubset"`
+			Split      string          `json:"hfSplit"`
+			Records    json.RawMessage `json:"records"`
+			Format     string          `json:"format"`
+			RandomSeed *int64          `json:"randomSeed"`
+			CacheBust  cacheBust       `json:"cacheBust"`
+			Prompts    struct {
+				CacheBust cacheBust `json:"cacheBust"`
+			} `json:"prompts"`
+		} `json:"datasets"`
+	}
+	out := prompts{seed: r.Seed}
+	if err := json.Unmarshal(r.Config, &document); err != nil || len(document.Datasets) == 0 {
+		return out
+	}
+	d := &document.Datasets[0]
+	if d.RandomSeed != nil {
+		out.seed = *d.RandomSeed
+	}
+	target := cmp.Or(d.CacheBust.Target, d.Prompts.CacheBust.Target, "none")
+	out.marked = target != "none"
+	if d.Type == "" || d.Type == "synthetic" {
+		return out
+	}
+	out.recorded = strings.Join([]string{d.Path, d.Dataset, d.Subset, d.Split, string(d.Records)}, "\n")
+	// A trace has the lengths of prompts, whose words follow from the seed.
+	if !slices.ContainsFunc(trace.Formats(), func(f source.Format) bool { return f.Name == d.Format }) {
+		out.seed = 0
+	}
+	return out
 }

@@ -21,6 +21,7 @@ type Gate struct {
 	Baseline       *Reference     // nil = none: rules on changes are not decided
 	Stop           string         // why no more runs were measured; empty = the runs were given
 	Version        string         // of the program that judges
+	Seed           *int64         // from which those of the runs follow; nil = the runs were given
 }
 
 // Reference is what a candidate is compared with.
@@ -92,6 +93,9 @@ type GateAnswer struct {
 	Stop     string        `json:"stop_reason,omitempty"`
 	Decide   string        `json:"decide,omitempty"` // what would decide open rules
 	Version  string        `json:"aiperfd_version"`
+	// Seed is the one from which those of the runs follow, if the gate has measured them: --random-seed
+	// with it measures the same prompts again.
+	Seed *int64 `json:"seed,omitempty"`
 }
 
 // BaselineUsed is the baseline of an answer.
@@ -109,7 +113,7 @@ func (g *Gate) Judge(candidate []Input) (*GateAnswer, error) {
 		return nil, err
 	}
 	out := &GateAnswer{
-		Schema: results.AnswerSchema, Kind: "gate", Question: "May the candidate pass?", Version: g.Version, Stop: g.Stop,
+		Schema: results.AnswerSchema, Kind: "gate", Question: "May the candidate pass?", Version: g.Version, Stop: g.Stop, Seed: g.Seed,
 		Rules: make([]RuleAnswer, len(rules)), Runs: idsOf(candidate), Looks: append([]int{}, g.Looks...),
 		Load: []Difference{}, Subject: []Difference{}, Doubts: []Doubt{}, Speaks: "these runs",
 	}
@@ -342,6 +346,9 @@ func (a *GateAnswer) addDoubts(reference *Reference, candidate []Input) {
 			add("lengths-differ", fmt.Sprintf("mean %s is %.4g in the baseline and %.4g in the candidate", tag,
 				*meanLength(base, tag), *meanLength(candidate, tag)))
 		}
+	}
+	if len(base) > 0 {
+		doubtCaches(add, compared{"the baseline", base}, compared{"the candidate", candidate})
 	}
 	relative := slices.ContainsFunc(a.Rules, func(r RuleAnswer) bool { return r.estimated() && r.relative() })
 	if relative && (isBefore(base, candidate) || isBefore(candidate, base)) {

@@ -263,6 +263,20 @@ func TestGateDoubts(t *testing.T) {
 	if a.Verdict != GatePass || codes["creep"] != creep || codes["not-interleaved"] == "" {
 		t.Errorf("%s, doubts %v", a.Verdict, codes)
 	}
+	// A candidate that sends the prompts of the baseline to the same server finds them in its cache.
+	if codes["warm-second"] != "" {
+		t.Errorf("runs without a server in common: %s", codes["warm-second"])
+	}
+	again := measured(tag, metric.Avg, start.Add(time.Hour), 109, 109.1, 108.9)
+	again[0].Run.Targets, g.Baseline.Runs[2].Run.Targets = []string{"http://x"}, []string{"http://x"}
+	warm := func(seed int64) bool {
+		again[0].Run.Seed, g.Baseline.Runs[2].Run.Seed = seed, 5
+		answer, err := g.Judge(again)
+		return err == nil && slices.ContainsFunc(answer.Doubts, func(d Doubt) bool { return d.Code == "warm-second" })
+	}
+	if !warm(5) || warm(6) {
+		t.Errorf("doubt warm-second with the prompts of the baseline: %v, with others: %v", warm(5), warm(6))
+	}
 	other := measured(tag, metric.Avg, start.Add(time.Hour), 109, 109.1, 108.9)
 	for i := range other {
 		other[i].Run.Config = []byte(`{"phases":[{"concurrency":8}]}`)

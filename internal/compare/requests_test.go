@@ -146,6 +146,11 @@ func TestDoubtCaches(t *testing.T) {
 		return []Input{in}
 	}
 	const bust = `{"datasets":[{"prompts":{"cacheBust":{"target":"per_request"}}}]}`
+	const seeded = `{"datasets":[{"type":"synthetic","randomSeed":9}]}`
+	const marked = `{"datasets":[{"type":"file","path":"p","format":"single_turn","cacheBust":{"target":"per_request"}}]}`
+	file := func(format string, seed int) string {
+		return fmt.Sprintf(`{"datasets":[{"type":"file","path":"p","format":%q,"randomSeed":%d}]}`, format, seed)
+	}
 	tests := []struct {
 		name string
 		a, b []Input
@@ -154,6 +159,12 @@ func TestDoubtCaches(t *testing.T) {
 		{"same prompts", side("a", 1, "x", `{}`, nil), side("b", 1, "x", `{}`, nil), "warm-second"},
 		{"other seed", side("a", 1, "x", `{}`, nil), side("b", 2, "x", `{}`, nil), ""},
 		{"other server", side("a", 1, "x", `{}`, nil), side("b", 1, "y", `{}`, nil), ""},
+		{"other path of the server", side("a", 1, "http://x/v1", `{}`, nil), side("b", 1, "http://x/v2", `{}`, nil), "warm-second"},
+		{"same seed of the data", side("a", 1, "x", seeded, nil), side("b", 2, "x", seeded, nil), "warm-second"},
+		{"same file", side("a", 1, "x", file("single_turn", 1), nil), side("b", 2, "x", file("single_turn", 2), nil), "warm-second"},
+		{"same trace", side("a", 1, "x", file("mooncake_trace", 1), nil), side("b", 1, "x", file("mooncake_trace", 1), nil), "warm-second"},
+		{"other words for a trace", side("a", 1, "x", file("mooncake_trace", 1), nil), side("b", 2, "x", file("mooncake_trace", 2), nil), ""},
+		{"marked file", side("a", 1, "x", marked, nil), side("b", 2, "x", marked, nil), ""},
 		{"marked prompts", side("a", 1, "x", bust, nil), side("b", 1, "x", bust, nil), ""},
 		{"server had cached nothing", side("a", 1, "x", `{}`, cached(0)), side("b", 1, "x", `{}`, cached(0)), ""},
 		{"server had cached them", side("a", 1, "x", `{}`, cached(0)), side("b", 1, "x", `{}`, cached(90)), "cache-differs"},

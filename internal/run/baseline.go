@@ -22,7 +22,8 @@ type Baseline struct {
 // Revision is the runs of a baseline at one time.
 type Revision struct {
 	Number  int         `json:"revision"`
-	Runs    []string    `json:"runs"` // ids, in the order of their measurement; at least one. They are pinned
+	Runs    []string    `json:"runs"`                   // ids, in the order of their measurement; at least one. They are pinned
+	Seeds   []int64     `json:"random_seeds,omitempty"` // of the runs; absent in revisions of earlier versions
 	Key     BaselineKey `json:"key"`
 	Created time.Time   `json:"created_at" format:"date-time"`
 	By      string      `json:"created_by,omitempty"` // name of the token, or of the user of the system
@@ -92,7 +93,7 @@ func NewRevision(runs []*Run, keys []BaselineKey) (Revision, error) {
 			return out, fmt.Errorf("runs %s and %s put different loads on their servers, or have different labels %q; "+
 				"aiperfd compare says in what they differ", runs[0].ID, r.ID, TargetLabel)
 		}
-		out.Runs = append(out.Runs, r.ID)
+		out.Runs, out.Seeds = append(out.Runs, r.ID), append(out.Seeds, r.Seed)
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -123,6 +124,19 @@ func (r *Run) Kind() Kind {
 		return KindSweep
 	}
 	return KindRun
+}
+
+// ServerInCommon reports whether both runs have a server in common: a URL with the same host and port.
+func (r *Run) ServerInCommon(other *Run) bool {
+	host := func(target string) string {
+		if u, err := url.Parse(target); err == nil && u.Host != "" {
+			return u.Host
+		}
+		return target
+	}
+	return slices.ContainsFunc(r.Targets, func(target string) bool {
+		return slices.ContainsFunc(other.Targets, func(o string) bool { return host(o) == host(target) })
+	})
 }
 
 // ParentID returns the id of the study that the run belongs to; "" = it stands alone.

@@ -57,6 +57,7 @@ func (r *loaded) Snapshot(ctx context.Context, id string) (*run.Snapshot, error)
 }
 
 const capacityDocument = `
+randomSeed: 42
 benchmark:
   model: m
   endpoint: {url: "http://localhost:1"}

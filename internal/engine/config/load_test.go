@@ -386,3 +386,36 @@ func TestRepeats(t *testing.T) {
 		t.Errorf("seeds %d and %d, %d phases", *first.RandomSeed, *second.RandomSeed, len(second.Benchmark.Phases))
 	}
 }
+
+// TestCapacitySeed: a search for a capacity has one seed, which either of the two settings gives; without one it is
+// drawn when the document is compiled, and not AIPerf's 42.
+func TestCapacitySeed(t *testing.T) {
+	const base = `benchmark: {models: [m], slos: {request_latency: 500}, profiling: {concurrency: 1, duration: 20}}
+sweep: {type: adaptive_search, planner: capacity, searchSpace: [{path: concurrency, lo: 2, hi: 200, kind: int}]`
+	for _, c := range []struct {
+		name, text string
+		want       *int64
+		problem    string
+	}{
+		{"none", base + "}", nil, ""},
+		{"of the document", "randomSeed: 7\n" + base + "}", new(int64(7)), ""},
+		{"of the search", base + ", randomSeed: 8}", new(int64(8)), ""},
+		{"the same twice", "randomSeed: 7\n" + base + ", randomSeed: 7}", new(int64(7)), ""},
+		{"two seeds", "randomSeed: 7\n" + base + ", randomSeed: 8}", nil, "has one seed, from which those of its probes follow; randomSeed is 7"},
+	} {
+		doc, _, err := Load([]byte(c.text), LoadOptions{Choices: someChoices()})
+		if c.problem != "" {
+			if err == nil || !strings.Contains(err.Error(), c.problem) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.problem)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, doc.RandomSeed); diff != "" || doc.Study().SeedGiven() != strings.HasPrefix(c.text, "randomSeed") {
+			t.Errorf("%s: given %v, seed (-want +got):\n%s", c.name, doc.Study().SeedGiven(), diff)
+		}
+	}
+}

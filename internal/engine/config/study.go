@@ -42,6 +42,12 @@ type Loaded struct {
 	Plan     any // that a check has compiled the document to; nil = none has
 }
 
+// SeedGiven reports whether the document names its seed. Another one follows from a default or is drawn.
+func (s *Study) SeedGiven() bool {
+	given := s.draft.Root.Get("randomSeed")
+	return given != nil && given.Shape != tree.Null
+}
+
 // Adaptive reports whether the study is a search, whose variations follow from results.
 func (s *Study) Adaptive() bool { return s.Sweep != nil && s.Sweep.Type == sweep.Adaptive }
 
@@ -208,6 +214,10 @@ func checkCapacity(in *input) {
 	if in.doc.MultiRun.NumRuns > 1 {
 		in.Conflict("multiRun.numRuns", "the planner capacity repeats loads itself")
 	}
+	if of, own := in.doc.RandomSeed, in.doc.Sweep.RandomSeed; of != nil && own != nil && *of != *own {
+		in.Conflict("sweep.randomSeed", fmt.Sprintf("the planner capacity has one seed, from which those of its probes "+
+			"follow; randomSeed is %d", *of))
+	}
 	profiling := 0
 	for i := range b.Phases {
 		p, path := &b.Phases[i], PhasePath(i)
@@ -270,9 +280,17 @@ func checkPaired(in *input) {
 	}
 }
 
-// fillStudy sets the seed of a study.
+// fillStudy sets the seed of a study. A search for a capacity without one has it drawn: the prompts of a fixed
+// seed would be in the prefix cache of a server that another search has probed.
 func fillStudy(in *input) {
 	d := in.doc
+	if d.Sweep != nil && d.Sweep.Planner == sweep.Capacity {
+		if d.RandomSeed == nil && d.Sweep.RandomSeed != nil {
+			d.RandomSeed = d.Sweep.RandomSeed
+			in.infer("randomSeed", *d.RandomSeed, "a search for a capacity has one seed, and sweep.randomSeed gives it")
+		}
+		return
+	}
 	if d.RandomSeed == nil && (d.Sweep != nil || d.MultiRun.NumRuns > 1) && d.MultiRun.SetConsistentSeed {
 		d.RandomSeed = new(int64(consistentSeed))
 		in.infer("randomSeed", consistentSeed,
