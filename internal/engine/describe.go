@@ -43,6 +43,9 @@ func describe(d *config.Document, s run.Submission, plan *plan.Plan, secrets *re
 			break
 		}
 	}
+	if all := run.Loads(shown); len(all) > 1 {
+		r.Loads = all
+	}
 	return r, nil
 }
 

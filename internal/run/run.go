@@ -33,8 +33,9 @@ type Run struct {
 	Targets     []string        `json:"targets"` // redacted base URLs
 	Endpoint    string          `json:"endpoint_type"`
 	Streaming   bool            `json:"streaming"`
-	Concurrency *int            `json:"concurrency"`  // of the first profiling phase
-	Rate        *float64        `json:"request_rate"` // of the first profiling phase; requests/s
+	Concurrency *int            `json:"concurrency"`     // of the first profiling phase
+	Rate        *float64        `json:"request_rate"`    // of the first profiling phase; requests/s
+	Loads       []PhaseLoad     `json:"loads,omitempty"` // of the profiling phases if there are several
 	Credentials Credentials     `json:"credentials"`
 	Summary     *Summary        `json:"summary"` // once terminal
 	Client      *ClientVerdict  `json:"client"`  // once terminal; nil = it never got to measure

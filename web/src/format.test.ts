@@ -104,3 +104,8 @@ test("model leaves out the organisation, and nothing of a text that is no path",
   expect(format.model("big")).toBe("big");
   expect(format.model("a</script><img src=x>")).toBe("a</script><img src=x>");
 });
+
+test("no interval goes below zero", () => {
+  expect(format.spread({ mean: 10.1, low: 5.19, high: 15.01 })).toBe("±4.91");
+  expect(format.spread({ mean: 90.9, low: -88, high: 179.3 })).toBe("0 to 179");
+});

@@ -156,6 +156,13 @@ export function date(time: string | null | undefined): string {
   return dates.other.format(t);
 }
 
+/** spread writes how far a mean is known: "±4.91", or "0 to 179" if the interval, which knows nothing of what can be
+ * measured, would go below zero. */
+export function spread(e: { mean: number; low: number; high: number }): string {
+  if (e.low < 0 && e.mean >= 0) return `0 to ${number(e.high)}`;
+  return "±" + number((e.high - e.low) / 2);
+}
+
 /** signed writes a change in percent with its sign. */
 export function signed(v: number | null | undefined): string {
   if (v === null || v === undefined || !Number.isFinite(v)) return absent;

@@ -74,7 +74,7 @@ type Run struct {
 	Streaming   bool            `json:"streaming"`
 	Concurrency *int            `json:"concurrency"`
 	RequestRate *float64        `json:"request_rate"`    // requests per second
-	Loads       []run.PhaseLoad `json:"loads,omitempty"` // of the profiling phases; absent in lists
+	Loads       []run.PhaseLoad `json:"loads,omitempty"` // of the profiling phases; in lists only if there are several
 	Credentials run.Credentials `json:"credentials"`
 	Progress    *RunProgress    `json:"progress"` // null before the first phase
 	Summary     *run.Summary    `json:"summary"`  // null until the run is terminal
@@ -250,7 +250,7 @@ func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 		RunOrigin:  RunOrigin{r.Via, r.SubmittedBy, r.Version},
 		RandomSeed: r.Seed,
 		Models:     list(r.Models), Targets: list(r.Targets), Endpoint: r.Endpoint, Streaming: r.Streaming,
-		Concurrency: r.Concurrency, RequestRate: r.Rate, Loads: run.Loads(r.Config), Credentials: r.Credentials,
+		Concurrency: r.Concurrency, RequestRate: r.Rate, Loads: loadsOf(r), Credentials: r.Credentials,
 		Progress: newRunProgress(r, s), Summary: summaryOf(r.Summary), Metrics: newMainStats(s), Client: clientOf(r, s), Error: r.Error, Warnings: list(r.Warnings),
 		Artifacts: files, Links: newLinks(r.ID), Revision: r.Revision,
 	}
@@ -268,6 +268,14 @@ func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 		out.QueuePosition = &position
 	}
 	return out
+}
+
+// loadsOf returns the loads of a run. Lists do not have its configuration, but the loads if there are several.
+func loadsOf(r *run.Run) []run.PhaseLoad {
+	if len(r.Loads) > 0 {
+		return r.Loads
+	}
+	return run.Loads(r.Config)
 }
 
 // NewBriefRun returns the resource of a run without metrics, artifacts, warnings, and what the verdict

@@ -12,7 +12,6 @@ import (
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
-	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/cell"
 	studyexport "aiperfd/internal/study/export"
@@ -322,30 +321,12 @@ func capacityNotes(r *studyexport.Report) []string {
 		return nil
 	}
 	if a.Paired != nil {
-		return pairedNotes(a)
+		return studyexport.PairedNotes(a)
 	}
 	if a.Stop.Text == "" {
 		return a.Sentences
 	}
 	return append(slices.Clip(a.Sentences), "The search ended: "+a.Stop.Text+".")
-}
-
-// pairedNotes returns the lines of a comparison of two servers: the answer, what it rests on, what speaks against it,
-// and what would decide it.
-func pairedNotes(a *results.Answer) []string {
-	p := a.Paired
-	notes := append(slices.Clip(a.Sentences), fmt.Sprintf("%s in %s. %s", view.Plural(p.Pairs, "pair"),
-		view.Plural(int64(len(p.Blocks)), "block"), "All intervals together hold with 95 %, whenever they are looked at."))
-	if a.Stop.Text != "" {
-		notes = append(notes, "The measurement ended: "+a.Stop.Text+".")
-	}
-	if a.Decide.Needs != "" {
-		notes = append(notes, "What would decide it: "+a.Decide.Needs+".")
-	}
-	for _, d := range a.Doubts {
-		notes = append(notes, "Doubt: "+d.Message+".")
-	}
-	return append(notes, studyexport.PairedSides(a)...)
 }
 
 // studyNotes returns the lines below the table.

@@ -259,7 +259,8 @@ func checkPaired(in *input) {
 			continue
 		}
 		profiling++
-		if !typeOf(in, p).rated || p.Type == UserCentric {
+		inferred := p.Type == "" && p.Users == nil && (p.Rate != nil || p.SessionRate != nil) // poisson or gamma
+		if !inferred && !typeOf(in, p).rated || p.Type == UserCentric {
 			in.Conflict(path, "a sweep of type ab sends every request to both servers at the same time: give a rate, "+
 				"because with a concurrency the faster server would get more requests")
 		}

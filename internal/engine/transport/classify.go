@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -134,7 +135,11 @@ func isServerClosedIdle(err error) bool {
 func plain(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		if op.Op == "dial" || op.Op == "read" || op.Op == "write" {
-			return op.Op + ": " + op.Err.Error()
+			inner := op.Err
+			if call, ok := inner.(*os.SyscallError); ok && call.Syscall == op.Op { //nolint:errorlint // the outermost alone repeats it
+				inner = call.Err
+			}
+			return op.Op + ": " + inner.Error()
 		}
 	}
 	return err.Error()

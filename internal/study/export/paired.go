@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/results"
@@ -22,7 +23,7 @@ func pairedMarkdown(out *bytes.Buffer, a *results.Answer) {
 	}
 	t := PairedTable(a)
 	fmt.Fprintf(out, "\n%s\n", t.Markdown())
-	for _, line := range PairedSides(a) {
+	for _, line := range pairedSides(a) {
 		fmt.Fprintf(out, "- %s\n", view.EscapeMarkdown(line))
 	}
 }
@@ -76,8 +77,26 @@ func signedText(v float64, unit string) string {
 	return "+" + changeText(v, unit)
 }
 
-// PairedSides describes the two sides of a comparison, a line each.
-func PairedSides(a *results.Answer) []string {
+// PairedNotes describes a comparison of two servers: the answer, what it rests on, what speaks against it, and what
+// would decide it.
+func PairedNotes(a *results.Answer) []string {
+	p := a.Paired
+	notes := append(slices.Clip(a.Sentences), fmt.Sprintf("%s in %s. All intervals together hold with 95 %%, "+
+		"whenever they are looked at.", view.Plural(p.Pairs, "pair"), view.Plural(int64(len(p.Blocks)), "block")))
+	if a.Stop.Text != "" {
+		notes = append(notes, "The measurement ended: "+a.Stop.Text+".")
+	}
+	if a.Decide.Needs != "" {
+		notes = append(notes, "What would decide it: "+a.Decide.Needs+".")
+	}
+	for _, d := range a.Doubts {
+		notes = append(notes, "Doubt: "+d.Message+".")
+	}
+	return append(notes, pairedSides(a)...)
+}
+
+// pairedSides describes the two sides of a comparison, a line each.
+func pairedSides(a *results.Answer) []string {
 	var out []string
 	for i := range a.Paired.Sides {
 		s := &a.Paired.Sides[i]

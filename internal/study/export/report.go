@@ -110,8 +110,12 @@ func (r *Report) aggregated(outcomes []cell.Outcome) []cell.Result {
 	return out
 }
 
-// Compare compares the rows by the numbers that decide in the study.
+// Compare compares the rows by the numbers that decide in the study. The two sides of pairs are not ranked: their
+// answer compares them.
 func (r *Report) Compare() cell.Comparison {
+	if r.Study.Paired() {
+		return cell.Compare(nil, nil, false)
+	}
 	return cell.Compare(r.Rows(), r.objectives(), r.Study.Sweep != nil && len(r.Study.Sweep.SLAFilters) > 0)
 }
 

@@ -50,7 +50,9 @@ func (r *Report) Summary() *results.Sweep {
 	for i := range rows {
 		out.Rows = append(out.Rows, r.row(&rows[i], &best, i))
 	}
-	if found := r.search(); found != nil {
+	if a := r.Answer(); a != nil && a.Paired != nil {
+		out.Findings = append(out.Findings, PairedNotes(a)...)
+	} else if found := r.search(); found != nil {
 		out.Findings = append(out.Findings, found.Findings(r.Outcomes)...)
 		out.Search = r.found(found)
 	} else if r.Study.Sweep != nil {

@@ -1,7 +1,7 @@
 // Cumulative distributions: which share of the values is at most so large, or larger.
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import type uPlot from "uplot";
+import uPlot from "uplot";
 import * as format from "../format";
 import { duration } from "../format";
 import { axes, Cursor, drawMarks, each, type Mark, useChart } from "./base";
@@ -43,7 +43,7 @@ export function Cdf(props: Props): JSX.Element {
     height,
     cursor,
     data,
-    shape: JSON.stringify([curves.map((c) => [c.label, c.color, c.dash]), logX, tail]),
+    shape: JSON.stringify([curves.map((c) => [c.label, c.color, c.dash, stepped(c)]), logX, tail]),
     range: (low, high) => wide(low, high, logX),
     options: () => ({
       scales: {
@@ -64,6 +64,7 @@ export function Cdf(props: Props): JSX.Element {
           width: 1.5,
           dash: c.dash ? [4, 4] : undefined,
           points: { show: false },
+          ...(stepped(c) ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
         })),
       ],
       hooks: { draw: [(u) => drawMarks(u, vertical(latest.current.marks))] },
@@ -140,8 +141,13 @@ function table(curves: Curve[], logX: boolean, tail: boolean): uPlot.AlignedData
   ];
 }
 
+/** stepped says whether the values are so few that a curve between two of them would show values that nobody measured. */
+function stepped(c: Pick<Curve, "count">): boolean {
+  return c.count < 200;
+}
+
 /** shareUpTo returns which share of the values is at most v. */
-export function shareUpTo({ quantiles, values }: Curve, v: number): number {
+export function shareUpTo({ count, quantiles, values }: Curve, v: number): number {
   let low = 0,
     high = values.length - 1;
   if (high < 0 || values[0] === null || v < values[0]!) return 0;
@@ -151,6 +157,7 @@ export function shareUpTo({ quantiles, values }: Curve, v: number): number {
     if (values[middle]! <= v) low = middle;
     else high = middle;
   }
+  if (stepped({ count })) return quantiles[low]!;
   const width = values[high]! - values[low]!;
   return quantiles[low]! + (width > 0 ? ((v - values[low]!) / width) * (quantiles[high]! - quantiles[low]!) : 0);
 }

@@ -53,13 +53,18 @@ test("one value has an axis around it", () => {
 });
 
 test("shares of a distribution", () => {
-  const curve = { ...line, count: 4, quantiles: [0, 0.5, 1], values: [10, 20, 40] };
+  const curve = { ...line, count: 400, quantiles: [0, 0.5, 1], values: [10, 20, 40] };
   expect(shareUpTo(curve, 5)).toBe(0);
   expect(shareUpTo(curve, 15)).toBe(0.25);
   expect(shareUpTo(curve, 40)).toBe(1);
   expect(quantile(curve, 0.5)).toBe(20);
   expect(shareUpTo({ ...curve, values: [7, 7, 7] }, 7)).toBe(1);
   expect(shareUpTo({ ...curve, values: [], quantiles: [] }, 7)).toBe(0);
+});
+
+test("a distribution of few values has steps: nothing lies between two of them", () => {
+  const curve = { ...line, count: 3, quantiles: [0, 0.5, 1], values: [10, 20, 40] };
+  expect([9, 10, 15, 20, 39, 40].map((v) => shareUpTo(curve, v))).toEqual([0, 0, 0, 0.5, 0.5, 1]);
 });
 
 test("ticks without a text are empty", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { free, type Point, rangeOf } from "./points";
+import { apart, free, type Point, rangeOf } from "./points";
 
 const point = (x: number, y: number, more: Partial<Point> = {}): Point => ({
   x,
@@ -48,4 +48,13 @@ test("values that are close to each other are not squeezed to an end of the axis
   const [low, high] = rangeOf(group(point(16, 1), point(18, 2)), "x");
   expect(low).toBeGreaterThan(15);
   expect(high).toBeLessThan(19);
+});
+
+test("an interval of x is in view", () => {
+  expect(rangeOf(group(point(10, 1, { from: 4, to: 30 })), "x")[1]).toBeGreaterThan(30);
+});
+
+test("ticks stand at the values of a sweep, and where there is no room have no text", () => {
+  expect(apart([1, 4, 16, 32], [0, 100, 200, 250], 36)).toEqual([1, 4, 16, 32]);
+  expect(apart([1, 2, 3, 64], [0, 10, 40, 300], 36)).toEqual([1, null, 3, 64]);
 });

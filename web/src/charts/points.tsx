@@ -14,6 +14,9 @@ export interface Point {
   y: number;
   low?: number;
   high?: number;
+  /** interval of x */
+  from?: number;
+  to?: number;
   /** beside the point; empty = none */
   label: string;
   /** what it is, in the legend while the pointer is near */
@@ -50,6 +53,8 @@ interface Props {
   yText: (v: number) => string;
   logX?: boolean;
   logY?: boolean;
+  /** the x axis has its ticks at these values, the values of a sweep */
+  ticks?: readonly number[];
   height?: number;
 }
 
@@ -73,7 +78,7 @@ export function Points(props: Props): JSX.Element {
     height,
     cursor,
     data,
-    shape: JSON.stringify([logX, logY, props.xLabel]),
+    shape: JSON.stringify([logX, logY, props.xLabel, Boolean(props.ticks)]),
     range: () => rangeOf(latest.current, "x"),
     options: () => ({
       scales: {
@@ -81,11 +86,14 @@ export function Points(props: Props): JSX.Element {
         y: { distr: logY ? 3 : 1, range: () => rangeOf(latest.current, "y") },
       },
       cursor: { points: { show: false }, x: false },
-      axes: axes(
-        each((v) => latest.current.xText(v)),
-        each((v) => latest.current.yText(v)),
-        logX,
-        logY,
+      axes: ticked(
+        latest,
+        axes(
+          each((v) => latest.current.xText(v)),
+          each((v) => latest.current.yText(v)),
+          logX,
+          logY,
+        ),
       ),
       series: [{}, { paths: () => null, points: { show: false } }],
       hooks: {
@@ -138,6 +146,36 @@ export function Points(props: Props): JSX.Element {
   );
 }
 
+/** ticked puts the ticks of the x axis at the values that the chart names. */
+function ticked(latest: { current: Props }, [x, y]: uPlot.Axis[]): uPlot.Axis[] {
+  if (!latest.current.ticks) return [x!, y!];
+  return [
+    {
+      ...x!,
+      splits: (_u, _axis, low, high) => (latest.current.ticks ?? []).filter((v) => v >= low && v <= high),
+      filter: (u, splits) =>
+        apart(
+          splits,
+          splits.map((v) => u.valToPos(v, "x")),
+          36,
+        ),
+    },
+    y!,
+  ];
+}
+
+/** apart keeps the ticks that are so many pixels from the one before, from the largest down; the others have no text. */
+export function apart(splits: readonly number[], places: readonly number[], least: number): (number | null)[] {
+  let last = Infinity;
+  return splits
+    .map((_, i) => {
+      if (Math.abs(last - places.at(-1 - i)!) < least) return null;
+      last = places.at(-1 - i)!;
+      return splits.at(-1 - i)!;
+    })
+    .reverse();
+}
+
 /** three keeps three digits of what was measured. */
 function three(v: number): number {
   return Number(v.toPrecision(3));
@@ -168,7 +206,9 @@ function bounds(p: Props): uPlot.AlignedData {
 /** rangeOf is the range of an axis, with room for the marks and their labels. */
 export function rangeOf(p: Pick<Props, "groups" | "limits" | "logX" | "logY">, axis: "x" | "y"): [number, number] {
   const points = p.groups.flatMap((g) => g.points);
-  const values = points.flatMap((q) => (axis === "x" ? [q.x] : [q.y, q.low ?? q.y, q.high ?? q.y]));
+  const values = points.flatMap((q) =>
+    axis === "x" ? [q.x, q.from ?? q.x, q.to ?? q.x] : [q.y, q.low ?? q.y, q.high ?? q.y],
+  );
   for (const l of p.limits ?? []) if ((l.vertical ?? false) === (axis === "x")) values.push(l.value);
   const log = axis === "x" ? p.logX : p.logY;
   const known = values.filter((v) => Number.isFinite(v) && (!log || v > 0));
@@ -203,6 +243,10 @@ function hasInterval(q: Point): q is Point & { low: number; high: number } {
   return q.low !== undefined && q.high !== undefined && q.high > q.low;
 }
 
+function wide(q: Point): q is Point & { from: number; to: number } {
+  return q.from !== undefined && q.to !== undefined && q.to > q.from;
+}
+
 /** free reports whether a box touches none of those that are taken. */
 export function free(box: Box, taken: readonly Box[]): boolean {
   return !taken.some((t) => box[0] < t[2] && box[2] > t[0] && box[1] < t[3] && box[3] > t[1]);
@@ -226,6 +270,7 @@ function draw(u: uPlot, p: Props): void {
     if (hasInterval(q)) {
       taken.push([x - 3 * px, u.valToPos(q.high, "y", true), x + 3 * px, u.valToPos(q.low, "y", true)]);
     }
+    if (wide(q)) taken.push([u.valToPos(q.from, "x", true), y - 3 * px, u.valToPos(q.to, "x", true), y + 3 * px]);
   }
   for (const l of p.limits ?? []) nameLimit(u, l, taken);
   for (const l of p.limits ?? []) taken.push(lineOf(u, l));
@@ -242,6 +287,17 @@ function draw(u: uPlot, p: Props): void {
       for (const end of [from, to]) {
         ctx.moveTo(x - 3 * px, end);
         ctx.lineTo(x + 3 * px, end);
+      }
+      ctx.stroke();
+    }
+    if (wide(q)) {
+      const ends = [u.valToPos(q.from, "x", true), u.valToPos(q.to, "x", true)];
+      ctx.beginPath();
+      ctx.moveTo(ends[0]!, y);
+      ctx.lineTo(ends[1]!, y);
+      for (const end of ends) {
+        ctx.moveTo(end, y - 3 * px);
+        ctx.lineTo(end, y + 3 * px);
       }
       ctx.stroke();
     }
@@ -342,7 +398,8 @@ function nameLimit(u: uPlot, l: Limit, taken: Box[]): void {
   taken.push(boxes[i]!);
 }
 
-/** drawLabel writes a label where it covers nothing: above, right, left or below its point; otherwise nowhere. */
+/** drawLabel writes a label where it covers nothing: above, right, left or below its point, or between them;
+ * otherwise nowhere. */
 function drawLabel(u: uPlot, text: string, x: number, y: number, taken: Box[]): void {
   const { ctx } = u;
   const { left, top, width, height } = u.bbox;
@@ -355,6 +412,10 @@ function drawLabel(u: uPlot, text: string, x: number, y: number, taken: Box[]): 
     [x + gap, y + 4 * px],
     [x - gap - wide, y + 4 * px],
     [x - wide / 2, y + gap + 8 * px],
+    [x + gap, y - gap],
+    [x - gap - wide, y - gap],
+    [x + gap, y + gap + 8 * px],
+    [x - gap - wide, y + gap + 8 * px],
   ];
   for (const [at, base] of places) {
     const box: Box = [at, base - high + 2 * px, at + wide, base + 2 * px];

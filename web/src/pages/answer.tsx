@@ -193,7 +193,7 @@ function Observed({ sweep, edge, i, at }: ObservedProps): JSX.Element {
   return (
     <td class={unsure(sweep, edge, of) ? undefined : of.met ? "good" : "bad"} title={of.doubt} data-label={at}>
       {format.number(of.observed)}
-      {e && e.runs > 1 && <span class="muted"> ±{format.number((e.high - e.low) / 2)}</span>} {of.unit}
+      {e && e.runs > 1 && <span class="muted"> {format.spread(e)}</span>} {of.unit}
       {of.doubt && <span class="sub">{of.doubt}</span>}
     </td>
   );

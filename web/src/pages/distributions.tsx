@@ -1,13 +1,14 @@
 // How the latencies of a run are distributed, and single requests against their tokens.
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { ended, type Run, type Schemas } from "../api/client";
+import { ended, type Run, type Schemas, type Stats } from "../api/client";
 import type { Mark } from "../charts/base";
 import { Cdf, type Curve, quantile } from "../charts/cdf";
 import { Histogram } from "../charts/histogram";
 import { Scatter } from "../charts/scatter";
 import * as format from "../format";
 import { duration } from "../format";
+import { exact, few, type Quantile } from "../state/doubt";
 import type { RunStore } from "../state/run";
 import { phaseQuery } from "../state/scope";
 import { Lazily, useReading } from "../ui/lazy";
@@ -68,7 +69,15 @@ function Part({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         </div>
       </div>
       <ErrorText error={read.error} />
-      {read.value && <Pictures body={read.value} logX={logX} tail={tail} live={!ended(run.state)} />}
+      {read.value && (
+        <Pictures
+          body={read.value}
+          stats={store.shown()[Object.keys(read.value.distributions)[0]!]}
+          logX={logX}
+          tail={tail}
+          live={!ended(run.state)}
+        />
+      )}
       <Scatters run={run} log={logX} />
     </>
   );
@@ -76,11 +85,14 @@ function Part({ store, run }: { store: RunStore; run: Run }): JSX.Element {
 
 function Pictures({
   body,
+  stats,
   logX,
   tail,
   live,
 }: {
   body: Body;
+  /** what the tables have of the metric */
+  stats: Stats | undefined;
   logX: boolean;
   tail: boolean;
   live: boolean;
@@ -97,27 +109,32 @@ function Pictures({
         {live ? `No request has a value of “${text}” yet.` : `No request of this run has a value of “${text}”.`}
       </p>
     );
-  const marks = percentiles(body.quantiles, d);
+  const known = percentiles(body.quantiles, d, stats);
+  const marks = known.map(({ label, color, value }): Mark => ({ label, color, value }));
   return (
     <>
       <p class="facts">
         <span>{format.count(d.count)} values</span>
         <span>
-          mean <b>{duration(d.avg!)}</b>
+          mean <b>{duration(stats?.avg ?? d.avg!)}</b>
         </span>
         <span>
-          standard deviation <b>{duration(d.std!)}</b>
+          standard deviation <b>{duration(stats?.std ?? d.std!)}</b>
         </span>
         <span>
-          min <b>{duration(d.min!)}</b>
+          min <b>{duration(stats?.min ?? d.min!)}</b>
         </span>
-        {marks.map((m) => (
-          <span key={m.label}>
-            {m.label} <b>{duration(m.value)}</b>
+        {known.map((m) => (
+          <span key={m.label} title={m.few ? few : undefined}>
+            {m.label}{" "}
+            <b>
+              {duration(m.value)}
+              {m.few && "*"}
+            </b>
           </span>
         ))}
         <span>
-          max <b>{duration(d.max!)}</b>
+          max <b>{duration(stats?.max ?? d.max!)}</b>
         </span>
       </p>
       <div class="charts">
@@ -136,7 +153,11 @@ function Pictures({
 
 /** percentiles are the marks of a distribution; those for which there are too few values to
  * mean anything are left out. */
-function percentiles(quantiles: number[], d: Body["distributions"][string]): Mark[] {
+function percentiles(
+  quantiles: number[],
+  d: Body["distributions"][string],
+  stats: Stats | undefined,
+): (Quantile & { color: Mark["color"] })[] {
   const all = [
     [0.5, "p50", "green"],
     [0.9, "p90", "yellow"],
@@ -145,7 +166,10 @@ function percentiles(quantiles: number[], d: Body["distributions"][string]): Mar
   ] as const;
   return all
     .filter(([q]) => q < 0.99 || d.count * (1 - q) >= 1)
-    .map(([q, label, color]) => ({ label, color, value: quantile({ quantiles, values: d.values }, q) }));
+    .map(([q, label, color]) => ({
+      ...exact(label, q, quantile({ quantiles, values: d.values }, q), d.count, stats),
+      color,
+    }));
 }
 
 const against = { output_tokens: "output tokens", input_tokens: "input tokens", end_sec: "time" } as const;

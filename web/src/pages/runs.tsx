@@ -7,6 +7,7 @@ import { Spark } from "../charts/spark";
 import * as format from "../format";
 import { go, link, route } from "../router";
 import { type Column, cell, columns, fits, rememberSort, show, shown, sorted, turned } from "../state/columns";
+import { doubtOf, few } from "../state/doubt";
 import { inOrder } from "../state/queue";
 import {
   active,
@@ -246,7 +247,7 @@ function Filters(): JSX.Element {
           {["completed", "failed", "cancelled", "running", "queued"].map((s) => (
             <option>{s}</option>
           ))}
-          {set.state?.includes(",") && <option value={set.state}>several</option>}
+          {set.state?.includes(",") && <option value={set.state}>{set.state.replaceAll(",", ", ")}</option>}
         </select>
       </label>
       <label>
@@ -464,7 +465,9 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
         {run.client && run.client.verdict !== "ok" && <ClientPill client={run.client} />}
       </td>
       <td class="text load">
-        <span class="cut">{load(run)}</span>
+        <span class="cut" title={load(run)}>
+          {load(run)}
+        </span>
         <span class="sub cut" title={models}>
           {run.models.map(format.model).join(", ")}
         </span>
@@ -488,11 +491,19 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
           class={(s?.[c.key] ?? null) === null ? "number none" : "number"}
           data-label={`${c.header}, ${c.unit}`}
         >
-          {cell(s, c)}
+          <Figure run={run} of={c} />
         </td>
       ))}
     </tr>
   );
+}
+
+/** Figure is a number of a run in the list, struck out if the load generator distorted it. */
+function Figure({ run, of }: { run: Run; of: Column }): JSX.Element {
+  const text = cell(run.summary, of);
+  const doubt = of.metric && doubtOf(run.client, of.metric[0], of.high ? "/sec" : undefined);
+  if (doubt?.level === "invalid" && text !== format.absent) return <s title={doubt.message}>{text}</s>;
+  return <span title={doubt?.message ?? (text.endsWith("*") ? few : undefined)}>{text}</span>;
 }
 
 const pagesKey = "aiperfd.pages";

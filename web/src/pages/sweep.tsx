@@ -253,14 +253,14 @@ interface Axis {
   by?: number;
 }
 
-type Place = (row: Row) => { x: number; y: Estimate; by: number } | null;
+type Place = (row: Row) => { x: number; y: Estimate; by: number; of?: Estimate; xBy?: number } | null;
 
 const fromMetrics =
   (x: Axis, y: Axis): Place =>
   (row) => {
     const a = read(row, x.tag, x.stat),
       b = read(row, y.tag, y.stat);
-    return a && b ? { x: a.mean / (x.by ?? 1), y: b, by: y.by ?? 1 } : null;
+    return a && b ? { x: a.mean / (x.by ?? 1), y: b, by: y.by ?? 1, of: a, xBy: x.by ?? 1 } : null;
   };
 
 const fromLoad =
@@ -276,13 +276,15 @@ function points(rows: Row[], place: Place, objective: Objective | null): Point[]
   return rows.flatMap((row): Point[] => {
     const at = place(row);
     if (!at) return [];
-    const { x, y, by } = at;
+    const { x, y, by, of, xBy = 1 } = at;
     const spread = y.runs > 1 ? { low: Math.max(0, y.low) / by, high: y.high / by } : {};
+    const across = of && of.runs > 1 ? { from: Math.max(0, of.low) / xBy, to: of.high / xBy } : {};
     return [
       {
         x,
         y: y.mean / by,
         ...spread,
+        ...across,
         label: short(row),
         title: row.name,
         kind: y.distorted ? "excluded" : kindOf(row),
@@ -334,7 +336,14 @@ function Pictures({
             dash: true,
             joined: true,
             bare: true,
-            points: on.map((p) => ({ ...p, label: "", low: undefined, high: undefined })),
+            points: on.map((p) => ({
+              ...p,
+              label: "",
+              low: undefined,
+              high: undefined,
+              from: undefined,
+              to: undefined,
+            })),
           },
         ];
   };
@@ -356,6 +365,8 @@ function Pictures({
   const interactive = sweep.rows.some((row) => read(row, user.tag, user.stat));
   const logX = x ? spread(sweep.rows.map((row) => value(row, x.path))) : false;
   const common = { xText: whole };
+  const valuesOfX = x ? sweep.rows.flatMap((row) => value(row, x.path) ?? []) : [];
+  const ticks = [...new Set(valuesOfX)].sort((a, b) => a - b);
   return (
     <section aria-label="Pictures of the sweep">
       {axesOfLoad.length > 1 && (
@@ -376,6 +387,7 @@ function Pictures({
             {...common}
             title={`${metricName(latency.tag)} ${latency.stat}`}
             xLabel={x.name}
+            ticks={ticks}
             yText={ms}
             logX={logX}
             limits={[...lines(latency), ...boundary(sweep, x.path)]}
@@ -387,6 +399,7 @@ function Pictures({
             {...common}
             title={metricName(rate)}
             xLabel={x.name}
+            ticks={ticks}
             yText={whole}
             logX={logX}
             limits={boundary(sweep, x.path)}
@@ -532,7 +545,8 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
       </div>
       <p class="muted">
         Latencies in ms, tokens/s/user is the median of the requests. Means over the runs of a value, with half the
-        width of their {format.plain(100 * sweep.confidence_level)} % confidence interval; one run has none.
+        width of their {format.plain(100 * sweep.confidence_level)} % confidence interval, or from 0 to its upper end if
+        it would go below zero; one run has none.
         {sweep.limits.length > 0 && ` Limits: ${sweep.limits.map(condition).join("; ")}.`}
         {sweep.rows.some((row) => shown.some(([, tag, stat]) => read(row, tag, stat)?.distorted)) &&
           " Struck out: the load generator distorted it."}

@@ -34,3 +34,9 @@ test("a run without a number has a dash", () => {
   expect(cell(null, ttft)).toBe("–");
   expect(cell({ time_to_first_token_p99_ms: 12.34 } as never, ttft)).toBe("12.3");
 });
+
+test("a percentile of too few requests has a star in the list", () => {
+  const s = { time_to_first_token_p99_ms: 12.34, unsupported_percentiles: ["time_to_first_token_p99_ms"] };
+  expect(cell(s as never, ttft)).toBe("12.3*");
+  expect(cell({ ...s, request_throughput_per_sec: 5 } as never, rate)).toBe("5.00");
+});

@@ -100,8 +100,11 @@ export function turned(sort: string, column: Column): string {
   return sort === worst ? "" : best;
 }
 
+/** cell writes the number of a run, with a star if it is a percentile of too few requests. */
 export function cell(s: Summary | null | undefined, c: Column): string {
-  return format.number(s?.[c.key] as number | null | undefined);
+  return (
+    format.number(s?.[c.key] as number | null | undefined) + (s?.unsupported_percentiles?.includes(c.key) ? "*" : "")
+  );
 }
 
 /** The widths of columns in pixels at the font of tables: those that every row has, and one

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Run } from "../api/client";
-import { alarming, bound, byCause, doubtOf } from "./doubt";
+import { alarming, bound, byCause, doubtOf, exact } from "./doubt";
 
 const client = (level: string, ...concerns: string[]) =>
   ({ verdict: level, reasons: [{ level, concerns, message: concerns.join() }] }) as unknown as Run["client"];
@@ -47,4 +47,12 @@ test("reasons with one cause are told together", () => {
     ["b off by at most 9 ms"],
     ["c off by at most 9 ms", "a off by at most 9 ms"],
   ]);
+});
+
+test("a distribution has the percentiles of the tables, and marks those of too few requests", () => {
+  const stats = { p50: 10.5, p99: 40.1, unsupported_percentiles: ["p99"] } as never;
+  expect(exact("p50", 0.5, 10.53, 100, stats)).toEqual({ label: "p50", value: 10.5, few: false });
+  expect(exact("p99", 0.99, 40.2, 100, stats)).toEqual({ label: "p99", value: 40.1, few: true });
+  expect(exact("p99.9", 0.999, 41, 4000, stats)).toEqual({ label: "p99.9", value: 41, few: true });
+  expect(exact("p90", 0.9, 30, 100, undefined)).toEqual({ label: "p90", value: 30, few: false });
 });

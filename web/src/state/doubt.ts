@@ -27,6 +27,22 @@ export function marked(stats: Stats | undefined, of: keyof Stats & string): stri
   return format.number(stats?.[of] as number | undefined) + (stats?.unsupported_percentiles?.includes(of) ? "*" : "");
 }
 
+/** Quantile is a percentile of a distribution: of the values themselves if they are known. */
+export interface Quantile {
+  label: string;
+  value: number;
+  /** it is a percentile of too few requests */
+  few: boolean;
+}
+
+/** exact takes a percentile from the statistics of a metric, which are those of the tables; without them that of a
+ * sketch, which may be off by 0.27 %, of so many values. */
+export function exact(label: string, q: number, sketch: number, count: number, stats: Stats | undefined): Quantile {
+  const known = stats?.[label as keyof Stats];
+  if (typeof known !== "number") return { label, value: sketch, few: count * (1 - q) < 5 };
+  return { label, value: known, few: stats?.unsupported_percentiles?.includes(label) ?? false };
+}
+
 /** doubtOf returns the reason to doubt a metric, the worst if there are several. */
 export function doubtOf(client: Client | undefined, tag: string, unit?: string): Reason | undefined {
   const from = sources(tag, unit);

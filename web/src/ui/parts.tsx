@@ -69,14 +69,14 @@ export function Doubt({ of }: { of: Schemas["verdict.Reason"] | undefined }): JS
   );
 }
 
-/** Mean is a mean with half the width of its interval. */
+/** Mean is a mean with half the width of its interval, or with the upper end of one that would go below zero. */
 export function Mean({ of: e }: { of: Schemas["results.Estimate"] | null }): JSX.Element {
   if (!e) return <>{format.absent}</>;
   const text = (
     <>
       {format.number(e.mean)}
       {e.unsupported && "*"}
-      {e.runs > 1 && <span class="muted"> ±{format.number((e.high - e.low) / 2)}</span>}
+      {e.runs > 1 && <span class="muted"> {format.spread(e)}</span>}
     </>
   );
   return e.distorted ? <s title="The load generator distorted it">{text}</s> : text;
@@ -213,8 +213,7 @@ export function Bar({ percent, label }: { percent: number | null | undefined; la
   );
 }
 
-/** load describes the load of a run: "64 concurrent", "10 req/s"; those of several phases unless the run is one of a
- * list, which has that of the first. That of a sweep has as many values as it has runs. */
+/** load describes the load of a run: "64 concurrent", "10 req/s"; those of several phases if there are. That of a sweep has as many values as it has runs. */
 export function load(
   run: Pick<Run, "concurrency" | "request_rate"> & Partial<Pick<Run, "kind" | "progress" | "loads">>,
 ): string {

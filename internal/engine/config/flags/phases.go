@@ -288,10 +288,10 @@ func typedAs(b *overlay, path string) *occurrence {
 	return nil
 }
 
-// layDefaultBound gives a command line without a bound AIPerf's ten requests.
+// layDefaultBound gives a command line without a bound AIPerf's ten requests, except where something else ends it.
 func layDefaultBound(b *overlay, phase *tree.Node) {
-	if isType(phase, config.FixedSchedule) {
-		return // the dataset bounds it
+	if isType(phase, config.FixedSchedule) || b.flags.Other != nil {
+		return // the dataset or the answer bounds it
 	}
 	for _, field := range []string{"requests", "sessions", "duration"} {
 		if phase.Get(field) != nil {
