@@ -53,7 +53,7 @@ run() {
     script "$1" "$target" "$api"
   } >"$work/page.sh"
   grep -q '^echo "--- ' "$work/page.sh" || { echo "$1 has no sh block" >&2; return 1; }
-  env root="$root" empty="$empty" PATH="$root/bin:$PATH" AIPERFD_API_PORT="$api" \
+  env root="$root" empty="$empty" PATH="$root/bin:$PATH" AIPERFD_API_PORT="$api" AIPERFD_SERVER="http://127.0.0.1:$api" \
     timeout -k 10 300 bash "$work/page.sh" </dev/null
   # What the page has downloaded belongs to a run that completed.
   if [[ -e $empty/results.json ]]; then
