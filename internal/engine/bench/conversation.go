@@ -41,6 +41,7 @@ type Turn struct {
 	Delay       time.Duration   // think time after the previous response; 0 = none
 	At          time.Duration   // when the turn was sent originally, in the dataset's own time; see Timed
 	Timed       bool            // At is known
+	Recorded    *Span           // when the turn took place in a recorded session; nil = not known
 	ExtraBody   json.RawMessage // a JSON object merged into the request body; nil = none
 	InputTokens Tokens          // exact length of Texts and Named with the run's tokenizer; 0 = not counted
 	BlockIDs    []int64         // of the blocks of the whole prompt, in order, as a trace names them; nil = not known
@@ -48,6 +49,9 @@ type Turn struct {
 	Forks       []Fork          // start after a successful answer to the turn
 	Spawns      []Spawn         // start after a successful answer to the turn
 }
+
+// Span is a time in a recording, from its beginning.
+type Span struct{ Start, End time.Duration }
 
 // HasMessages reports whether the turn is chat messages.
 func (t *Turn) HasMessages() bool { return t.Messages != nil || t.Script != nil }

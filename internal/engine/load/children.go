@@ -43,7 +43,8 @@ func (s *session) startChildren(ctx context.Context, children []*bench.Conversat
 func (s *session) newChild(c *bench.Conversation, g *group, inherits bool) *session {
 	child := &session{
 		Dialogue: Dialogue{Session: s.Session, Root: s.Root, Phase: s.Phase, Marker: s.Marker, Conversation: c},
-		env:      s.env, model: s.model, target: s.target, zero: s.zero, unsent: c.Requests(),
+		env:      s.env, model: s.model, target: s.target, zero: s.zero, unsent: s.midway.requests(c),
+		midway: s.midway, streamIDs: s.streamIDs,
 		correlation: s.env.work.ids.next(),
 		root:        s.root, depth: s.depth + 1, parent: s, awaits: g,
 	}
@@ -52,6 +53,10 @@ func (s *session) newChild(c *bench.Conversation, g *group, inherits bool) *sess
 			child.correlation = id
 		}
 	}
+	if id := s.streamIDs[c]; id != "" {
+		child.correlation = id
+	}
+	child.First = s.midway.turn(c)
 	if c.Model != "" {
 		child.model = c.Model
 	}

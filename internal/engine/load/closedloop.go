@@ -55,7 +55,7 @@ func (c *closedLoop) fillSlot(due time.Duration) *session {
 	defer c.pump.using.RUnlock()
 	if !decide(&e.arbiter, (*scheduler).closed) {
 		if s := c.pump.takeSession(); s != nil {
-			if decide(&e.arbiter, func(d *scheduler) bool { d.silent = s.isSilent(); return d.startSession() }) {
+			if decide(&e.arbiter, func(d *scheduler) bool { d.silent = s.isSilent() || s.midway != nil; return d.startSession() }) {
 				s.admitAt(due)
 				return s
 			}

@@ -30,6 +30,7 @@ type Dialogue struct {
 	Session      int64               // running number in the run; that of the root for its descendants
 	Root         string              // id of the conversation of the root
 	Phase        bench.PhaseKind     // that the next turn is encoded for
+	First        int                 // turn that is sent first
 	Entry        *bench.Conversation // of the dataset; not changed
 	Conversation *bench.Conversation // as it is said; an [Encoder] may replace it by a changed copy of Entry
 	Marker       string              // what such a copy has and Entry has not; empty = nothing

@@ -41,15 +41,21 @@ func NewPhase(w *Work, p *spec.Phase, out Sink) *Phase {
 		e.replay = newReplayTimes(p.Replay, &w.requests.Sessions)
 	case p.Users != nil:
 		e.users = &userTimes{users: p.Users}
+	case p.Lanes != nil:
+		e.lanes = &laneTimes{lanes: p.Lanes}
 	}
 	if p.Prefill > 0 || p.Shape.CountFills {
 		e.prefill = newPrefill(&e.course, w.requests.Encoder)
 	}
 	ph.pump = newPump(e, &w.stock, ph.endDataset)
-	if p.Open() {
+	switch {
+	case p.Open():
 		ph.open = newOpenLoop(e, ph.pump)
 		e.slots = ph.open
-	} else {
+	case p.Lanes != nil && p.Lanes.Primers:
+		e.primers = &primerLoop{env: e, pump: ph.pump, fail: ph.fail}
+		e.slots = e.primers
+	default:
 		ph.closed = &closedLoop{env: e, pump: ph.pump}
 		e.slots = ph.closed
 	}
@@ -71,6 +77,9 @@ func (p *Phase) Begin(earlier ...*Phase) {
 	}
 	if e.users != nil {
 		e.users.beginHistory(p.pump.meanTurns())
+	}
+	if e.lanes != nil {
+		e.lanes.enterAll(p.pump.lookAhead(e.phase.Concurrency))
 	}
 	p.first = p.work.stock.nextSession()
 	p.pump.startFilling()
@@ -102,9 +111,12 @@ func (p *Phase) Run(ctx context.Context) {
 	if p.returns != nil {
 		e.group.Go(func() { p.takeOver(inflight) })
 	}
-	if p.open != nil {
+	switch {
+	case p.open != nil:
 		p.open.takeArrivals(inflight)
-	} else {
+	case e.primers != nil:
+		e.primers.sendPrimers(inflight)
+	default:
 		p.closed.openSlots(inflight)
 	}
 	p.timedOut = p.awaitSessions(cut)
@@ -143,9 +155,14 @@ func (p *Phase) endDataset(why error) {
 		e.markSent()
 	}
 	if !errors.Is(why, io.EOF) {
-		p.work.failed.CompareAndSwap(nil, &why)
-		p.Stop(bench.PhaseFailed)
+		p.fail(why)
 	}
+}
+
+// fail ends the phase, and with it the run.
+func (p *Phase) fail(why error) {
+	p.work.failed.CompareAndSwap(nil, &why)
+	p.Stop(bench.PhaseFailed)
 }
 
 // awaitSessions waits for the sessions to end: without limit, or, once sending was
@@ -307,6 +324,9 @@ func (p *Phase) yieldDataset() {
 		p.pump.closePump()
 		if p.open != nil {
 			p.pump.putBack(p.open.releaseDrawn()...)
+		}
+		if e.primers != nil {
+			p.pump.putBack(e.primers.taken...)
 		}
 		p.work.stock.orderUnused()
 	})

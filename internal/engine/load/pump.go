@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 )
@@ -191,27 +192,34 @@ func (a *pump) drawSession() *session {
 	return nil
 }
 
+// lookAhead returns the next sessions, fewer than n if the bounds leave room for fewer or the
+// dataset ends. It is called before startFilling.
+func (a *pump) lookAhead(n int) (next []*session) {
+	if a.left >= 0 {
+		n = int(min(int64(n), a.left))
+	}
+	for len(next) < n {
+		s, err := a.stock.drawSession(a.unread.done)
+		if err != nil {
+			break // the first draw meets it again
+		}
+		next = append(next, s)
+	}
+	a.stock.unused = slices.Concat(next, a.stock.unused)
+	return next
+}
+
 // sampled is how many conversations the mean number of turns is taken from.
 const sampled = 256
 
 // meanTurns returns the mean number of turns of the next conversations. It ends the start
 // of sessions if none has a second turn. It is called before startFilling.
 func (a *pump) meanTurns() (mean float64) {
-	n := int64(sampled)
-	if a.left >= 0 {
-		n = min(n, a.left)
-	}
-	var next []*session
+	next := a.lookAhead(sampled)
 	sum := 0
-	for int64(len(next)) < n {
-		s, err := a.stock.drawSession(a.unread.done)
-		if err != nil {
-			break // the first draw meets it again
-		}
-		next = append(next, s)
+	for _, s := range next {
 		sum += len(s.Conversation.Turns)
 	}
-	a.stock.unused = append(next, a.stock.unused...)
 	if sum <= len(next) && len(next) > 0 {
 		a.dryness = errors.New("no conversation has a second turn: a phase of type user_centric needs conversations")
 	}

@@ -33,6 +33,8 @@ type sessionEnv struct {
 	prefill *prefill       // nil = without limit
 	replay  *replayTimes   // nil = the dataset does not say when turns are sent
 	users   *userTimes     // nil = there are none
+	lanes   *laneTimes     // nil = sessions are played from their beginning
+	primers *primerLoop    // nil = the phase sends none
 	group   sync.WaitGroup // goroutines of sessions
 }
 
@@ -44,6 +46,8 @@ func (e *sessionEnv) timetable() timetable {
 		return e.replay
 	case e.users != nil:
 		return e.users
+	case e.lanes != nil:
+		return e.lanes
 	}
 	return nil
 }
@@ -68,6 +72,10 @@ type session struct {
 	offset, zero time.Duration      // as in placement
 	unsent       int64              // requests of the conversation and of descendants that have not been started
 	retries      int                // of the turn
+	midway       *midway            // where the family is entered; nil = at its beginning
+	primer       bool               // the session only sends a primer
+	// streamIDs are the ids of streams that primers have used; nil = there were none.
+	streamIDs map[*bench.Conversation]string
 
 	root   *session
 	depth  int      // 0 = a root
@@ -94,7 +102,8 @@ func (s *session) isSilent() bool { return len(s.Conversation.Turns) == 0 }
 
 // placeAt gives the session a place in a schedule.
 func (s *session) placeAt(p placement) {
-	s.offset, s.zero = p.offset, p.zero
+	s.offset, s.zero, s.midway = p.offset, p.zero, p.midway
+	s.First = p.midway.turn(s.Entry)
 	if p.id != "" {
 		s.correlation = p.id
 	}
@@ -106,8 +115,9 @@ func (s *session) placeAt(p placement) {
 }
 
 // restoreWhole gives an unused session of a user back the turns that the user would not
-// have sent.
+// have sent, and one of a lane those before the turn at which the lane enters it.
 func (s *session) restoreWhole() {
+	s.midway, s.First = nil, 0
 	if s.whole != nil {
 		s.Entry, s.Conversation, s.whole, s.next = s.whole, s.whole, nil, preparedTurn{}
 	}
@@ -116,15 +126,15 @@ func (s *session) restoreWhole() {
 // prepareFirst builds the first turn of a session, so that this is done before it is due.
 func (s *session) prepareFirst(env *sessionEnv) {
 	s.env, s.Phase = env, env.phase.Kind
-	if (s.next.rec == nil || env.work.PerPhase) && !s.isSilent() {
-		s.buildTurn(0)
+	if (s.next.rec == nil || env.work.PerPhase) && !s.isSilent() && s.midway == nil {
+		s.buildTurn(s.First)
 	}
 }
 
 // admitAt accounts for a session that was allowed to start.
 func (s *session) admitAt(due time.Duration) {
 	c := &s.env.course
-	s.unsent = s.Conversation.Requests()
+	s.unsent = s.midway.requests(s.Entry)
 	c.count.turns.Add(s.unsent)
 	c.count.pendingTurns.Add(s.unsent)
 	s.live.Store(1)

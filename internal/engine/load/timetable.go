@@ -20,4 +20,5 @@ type placement struct {
 	zero   time.Duration // replay: time of the dataset at that start
 	id     string        // replay: of the session; empty = it has one of its own
 	turns  int           // most turns that are sent; 0 = all of the conversation
+	midway *midway       // where a recorded session is entered; nil = at its beginning
 }

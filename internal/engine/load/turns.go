@@ -33,6 +33,10 @@ func (s *session) launch(ctx context.Context) (rest func()) {
 // performSessions is performSlot for a slot that may have lost connections before.
 func (s *session) performSessions(ctx context.Context, losses *outage) {
 	for s != nil {
+		if s.midway.has(s.Entry) {
+			s = s.performMidway(ctx, losses)
+			continue
+		}
 		s.startChildren(ctx, s.Conversation.Before, s.due, nil)
 		if s.isSilent() {
 			s = s.performRounds(ctx)
@@ -98,6 +102,9 @@ func (s *session) finishTurn(
 	}
 	f.Decode(s.env.work.Encoder) // what follows needs the answer
 	failed := f.Record.Answer.Failure != nil
+	if failed && s.primer {
+		s.env.primers.primerFailed(s, f.Record.Answer.Failure)
+	}
 	next := s.settleTurn(n, &f.Record.Answer)
 	started := f.Record.Stamps.Start
 	s.env.sink.Finished(f) // which owns the record now
@@ -121,7 +128,7 @@ func (s *session) finishTurn(
 func (s *session) answerDecides(turn int) bool {
 	t, policy := &s.Conversation.Turns[turn], &s.env.work.Sessions
 	return turn < len(s.Conversation.Turns)-1 || len(t.Forks)+len(t.Spawns) > 0 ||
-		s.parent != nil && policy.FailFast || policy.OnTurnError == spec.RetryTurn
+		s.parent != nil && policy.FailFast || s.primer || policy.OnTurnError == spec.RetryTurn
 }
 
 // awaitFill waits until the limit of prefills lets the next turn be sent; false = it is not
@@ -142,10 +149,14 @@ func (s *session) awaitFill(ctx context.Context) bool {
 // awaitTurn waits for the children that a turn needs, for its think time or its time in
 // the schedule, and then for permission to send it.
 func (s *session) awaitTurn(turn int, answered time.Duration) (ok bool) {
-	if answered, ok = s.awaitChildren(turn, answered); !ok {
+	joined, ok := s.awaitChildren(turn, answered)
+	if !ok {
 		return false
 	}
-	s.due = s.dueAfter(turn, answered)
+	s.due = s.dueAfter(turn, joined)
+	if joined > answered && s.env.work.Sessions.JoinAtOnce {
+		s.due = joined
+	}
 	if !s.env.waitFor(s.due - s.env.clock.Now()) {
 		return false
 	}

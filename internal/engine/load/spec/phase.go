@@ -36,6 +36,7 @@ type Phase struct {
 type Starts struct {
 	Replay     *Replay // the dataset says when conversations start; nil = it does not
 	Users      *Users  // users start one after the other; nil = there are none
+	Lanes      *Lanes  // slots play recorded sessions, the first ones from their middle; nil = from their beginning
 	Seamless   bool    // the phase starts when the one before has sent everything
 	PerSession bool    // arrivals only start sessions: later turns follow after their think time
 	Backlog    Backlog // of arrivals that find no free slot

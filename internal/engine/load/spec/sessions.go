@@ -10,6 +10,9 @@ type Sessions struct {
 	OnTurnError TurnError
 	FailFast    bool    // a child that fails ends its parent
 	Speedup     float64 // divides the dataset's times and delays; 0 = 1
+	// JoinAtOnce sends a turn that had to wait for children when the last of them has ended,
+	// without its own delay, as AIPerf does.
+	JoinAtOnce bool
 }
 
 // TurnError says what happens after a turn that failed.

@@ -1,0 +1,245 @@
+package load
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/load/spec"
+)
+
+// laneTimes says where the lanes of a phase enter their first sessions. A session that a lane
+// plays later begins with its first turn.
+type laneTimes struct {
+	lanes  *spec.Lanes
+	first  []*midway // of the first sessions, in the order of the lanes
+	placed int       // sessions
+}
+
+var _ timetable = (*laneTimes)(nil)
+
+// enterAll decides where the first sessions are entered, one per lane.
+func (l *laneTimes) enterAll(first []*session) {
+	var last time.Duration // first request of a lane
+	for lane, s := range first {
+		m := enterMidway(s.Entry, l.instant(s.Entry, lane))
+		m.lane = lane
+		l.first = append(l.first, m)
+		last = max(last, m.begins())
+	}
+	for _, m := range l.first {
+		switch at := m.begins(); l.lanes.Start {
+		case spec.SpreadLanes:
+		case spec.BurstLanes:
+			m.shift = -at
+		case spec.RampLanes:
+			if ramp := l.lanes.Ramp; last > ramp {
+				m.shift = time.Duration(float64(at)*float64(ramp)/float64(last)) - at
+			}
+		}
+	}
+}
+
+// place implements timetable.
+func (l *laneTimes) place(*bench.Conversation) (p placement, in bool, err error) {
+	if l.placed < len(l.first) {
+		p.midway = l.first[l.placed]
+	}
+	l.placed++
+	return p, true, nil
+}
+
+// instant returns the time in the recording of a session at which a lane enters it.
+func (l *laneTimes) instant(root *bench.Conversation, lane int) time.Duration {
+	first, last := time.Duration(-1), time.Duration(0)
+	for c := range streamsOf(root) {
+		for i := range c.Turns {
+			if at := c.Turns[i].Recorded; at != nil {
+				last = max(last, at.Start)
+				if first < 0 || at.Start < first {
+					first = at.Start
+				}
+			}
+		}
+	}
+	first = max(0, first)
+	whole := float64(last - first)
+	from, to := whole*l.lanes.From, whole*l.lanes.To
+	return first + time.Duration(from+instantShare(l.lanes.Seed, root.ID, lane)*(to-from))
+}
+
+// streamsOf yields a conversation and all its descendants.
+func streamsOf(c *bench.Conversation) iter.Seq[*bench.Conversation] {
+	return func(yield func(*bench.Conversation) bool) {
+		if !yield(c) {
+			return
+		}
+		for child := range c.Children() {
+			for d := range streamsOf(child) {
+				if !yield(d) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// midway is where a recorded session is entered: at an instant of the recording, when some of
+// its streams had ended, some had begun, and others had not. It does not change while the
+// session is played.
+type midway struct {
+	lane    int
+	instant time.Duration
+	shift   time.Duration // of everything, against the recording
+	// next has the streams that had begun, with the first turn that is sent; that after the last
+	// one = it had ended.
+	next map[*bench.Conversation]int
+}
+
+// enterMidway returns where a session is entered at an instant of its recording.
+func enterMidway(root *bench.Conversation, instant time.Duration) *midway {
+	m := &midway{instant: instant, next: map[*bench.Conversation]int{}}
+	m.enter(root)
+	return m
+}
+
+// enter finds the next turn of a stream that had begun, and those of the streams that its
+// earlier turns had started.
+func (m *midway) enter(c *bench.Conversation) {
+	next := 0
+	for next < len(c.Turns) && c.Turns[next].Recorded != nil && c.Turns[next].Recorded.Start < m.instant {
+		next++
+	}
+	m.next[c] = next
+	for child := range begunChildren(c, next) {
+		m.enter(child)
+	}
+}
+
+// begunChildren yields the children that the turns before next start.
+func begunChildren(c *bench.Conversation, next int) iter.Seq[*bench.Conversation] {
+	before := *c
+	before.Turns = c.Turns[:next]
+	return before.Children()
+}
+
+// has reports whether a stream is entered in its middle; a nil m has none.
+func (m *midway) has(c *bench.Conversation) bool {
+	if m == nil {
+		return false
+	}
+	_, ok := m.next[c]
+	return ok
+}
+
+// turn returns the first turn of a stream that is sent.
+func (m *midway) turn(c *bench.Conversation) int {
+	if m == nil {
+		return 0
+	}
+	return m.next[c]
+}
+
+// requests returns how many requests of a stream and its descendants are left.
+func (m *midway) requests(c *bench.Conversation) int64 {
+	if !m.has(c) {
+		return c.Requests()
+	}
+	n := c.Requests() - int64(m.next[c])
+	for child := range begunChildren(c, m.next[c]) {
+		n -= child.Requests() - m.requests(child)
+	}
+	return n
+}
+
+// offset returns when the next turn of a stream is due, from the start of the phase; false =
+// no turn is left.
+func (m *midway) offset(c *bench.Conversation) (time.Duration, bool) {
+	next := m.next[c]
+	if next == len(c.Turns) {
+		return 0, false
+	}
+	at := c.Turns[next].Recorded
+	if at == nil {
+		return 0, true
+	}
+	return max(0, at.Start-m.instant) + m.shift, true
+}
+
+// begins returns when the first request of the session is due, from the start of the phase.
+func (m *midway) begins() time.Duration {
+	first := time.Duration(-1)
+	for c := range m.next {
+		if at, more := m.offset(c); more && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	return max(0, first)
+}
+
+// performMidway performs a session from where it is entered.
+func (s *session) performMidway(ctx context.Context, losses *outage) (successor *session) {
+	e, m := s.env, s.midway
+	s.resumeChildren(ctx)
+	offset, more := m.offset(s.Entry)
+	if !more {
+		return s.endSession(ctx, e.clock.Now(), false)
+	}
+	s.buildTurn(s.First)
+	due := e.start + e.work.Sessions.Scaled(offset)
+	answered := due - e.work.Sessions.Scaled(s.Conversation.Turns[s.First].Delay)
+	if e.work.Sessions.JoinAtOnce && s.waitsAt(s.First) {
+		answered = e.start // the children decide
+	}
+	if !s.awaitTurn(s.First, answered) {
+		return s.endSession(ctx, e.clock.Now(), false)
+	}
+	return s.performTurns(ctx, losses)
+}
+
+// resumeChildren performs the children that had begun when the session is entered.
+func (s *session) resumeChildren(ctx context.Context) {
+	for i := range s.Entry.Turns[:s.First] {
+		t := &s.Entry.Turns[i]
+		for _, spawn := range t.Spawns {
+			s.resumeSpawn(ctx, &spawn)
+		}
+		for _, fork := range t.Forks {
+			s.resumeChild(ctx, fork.Child, nil)
+		}
+	}
+}
+
+// resumeSpawn performs those of a group of children that are left.
+func (s *session) resumeSpawn(ctx context.Context, spawn *bench.Spawn) {
+	var left []*bench.Conversation
+	for _, c := range spawn.Children {
+		if s.midway.requests(c) > 0 {
+			left = append(left, c)
+		}
+	}
+	var g *group
+	if spawn.JoinAt >= s.First && len(left) > 0 && spawn.JoinAt > 0 {
+		g = newGroup(len(left))
+		s.joins = append(s.joins, join{spawn.JoinAt, g})
+	}
+	for _, c := range left {
+		s.resumeChild(ctx, c, g)
+	}
+}
+
+func (s *session) resumeChild(ctx context.Context, c *bench.Conversation, g *group) {
+	child := s.newChild(c, g, false)
+	s.env.group.Go(func() { child.performSlot(ctx) })
+}
+
+// waitsAt reports whether a turn waits for children.
+func (s *session) waitsAt(turn int) bool {
+	for _, j := range s.joins {
+		if j.turn <= turn {
+			return true
+		}
+	}
+	return false
+}
