@@ -54,3 +54,29 @@ func TestSessionReplayFails(t *testing.T) {
 		b.stop()
 	})
 }
+
+// Lanes enter their first sessions in their middle, after primers, and play the others from their
+// beginning. The prompts of a play have one marker, also that of its primers.
+func TestLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, time.Second, 0), nil)
+		data := "  tokenizer: {name: builtin}\n  dataset: {type: file, format: weka_trace, cacheBust: {target: first_turn_prefix}, records: [" + sessionTrace + "]}"
+		r := b.run(document("type: agentic_replay, concurrency: 1, sessions: 2, laneStart: spread, trajectoryStartMinRatio: 0.1, trajectoryStartMaxRatio: 0.15", data))
+		const want = `primers s0.1 0s-1s
+primers s0.0 1.2s-2.2s
+profiling s0.1 3.486731501s-4.486731501s
+profiling s0.2 4.736731501s-5.736731501s
+profiling s0.3 25.736731501s-26.736731501s
+profiling s1.0 26.736731501s-27.736731501s
+profiling s1.1 28.236731501s-29.236731501s
+profiling s1.0 29.436731501s-30.436731501s
+profiling s1.1 30.736731501s-31.736731501s
+profiling s1.2 31.986731501s-32.986731501s
+profiling s1.3 52.986731501s-53.986731501s
+`
+		if got := b.transcript(r.ID); got != want {
+			t.Errorf("requests:\n%s\nwant:\n%s", got, want)
+		}
+		b.stop()
+	})
+}

@@ -59,7 +59,7 @@ func (c *Choices) list(name string) []Choice {
 	case "dialects":
 		return c.Dialects
 	case "phaseTypes":
-		return slices.Concat([]Choice{{Name: Concurrency}}, c.Arrivals, []Choice{{Name: UserCentric}, {Name: FixedSchedule}})
+		return slices.Concat([]Choice{{Name: Concurrency}}, c.Arrivals, []Choice{{Name: UserCentric}, {Name: FixedSchedule}, {Name: AgenticReplay}})
 	case "formats":
 		return c.Formats
 	case "corpora":

@@ -120,7 +120,7 @@ func checkFormat(in *input, d *Dataset, path string) {
 func checkSynthetic(in *input, d *Dataset, path string) {
 	onlyFor(in, path, "file",
 		"path format records columns blockSize osl ignoreTraceDelays maxContextLength "+
-			"useThinkTimeOnly traceIdleGapCapSeconds synthesis replaySpeedup skipBadLines")
+			"useThinkTimeOnly traceIdleGapCapSeconds gapRule synthesis replaySpeedup skipBadLines")
 	checkWarmupMarker(in, d, path)
 	checkMedia(in, d, path)
 	checkLengths(in, d, path)

@@ -249,6 +249,7 @@ type Dataset struct {
 	UseThinkTimeOnly bool `json:"useThinkTimeOnly,omitempty"` // format weka_trace: pauses are the recorded think times
 	// format weka_trace: longest time from a request to the next one of its trace
 	TraceIdleGapCap *Seconds `json:"traceIdleGapCapSeconds"`
+	GapRule         string   `json:"gapRule,omitempty"` // format weka_trace: what pauses begin after; critical
 }
 
 // Synthesis changes a trace: the options of AIPerf with these names. Absent factors are 1,
@@ -344,6 +345,7 @@ func (d *Dataset) Apart() bool {
 const (
 	Concurrency   = "concurrency"    // a number of sessions is kept in progress
 	UserCentric   = "user_centric"   // sessions are users that take turns
+	AgenticReplay = "agentic_replay" // a number of recorded sessions is played, the first ones from their middle
 	FixedSchedule = "fixed_schedule" // conversations are sent at the times of their dataset
 )
 
@@ -351,7 +353,7 @@ const (
 type Phase struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"` // warmup, profiling
-	// concurrency, the kind of its arrivals, user_centric or fixed_schedule
+	// concurrency, the kind of its arrivals, user_centric, fixed_schedule or agentic_replay
 	Type               string   `json:"type"`
 	ExcludeFromResults bool     `json:"excludeFromResults"` // true for warm-up, false for profiling
 	Requests           *int64   `json:"requests"`           // ≥ 1
@@ -380,6 +382,13 @@ type Phase struct {
 	// fixed_schedule, milliseconds: later conversations are left out
 	EndOffset    *int64        `json:"endOffset"`
 	Cancellation *Cancellation `json:"cancellation"` // nil = no request is cancelled on purpose
+
+	// agentic_replay: where the first sessions begin, 0 to 1 of their recorded time
+	TrajectoryStartMinRatio *float64 `json:"trajectoryStartMinRatio"`
+	TrajectoryStartMaxRatio *float64 `json:"trajectoryStartMaxRatio"`
+	BurstPhaseStarts        bool     `json:"burstPhaseStarts"`    // agentic_replay: all lanes, and all primers, begin at once
+	LaneStart               string   `json:"laneStart,omitempty"` // agentic_replay: when the lanes begin
+	LaneRamp                *Seconds `json:"laneRamp,omitempty"`  // agentic_replay, laneStart ramp: in which time
 
 	ConcurrencyRamp *Ramp `json:"concurrencyRamp"` // of the sessions at a time, from 1; nil = none
 	// requests at a time without a first token; nil = without limit

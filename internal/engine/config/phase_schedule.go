@@ -22,7 +22,7 @@ func followTrace(in *input) {
 		if p.Kind != "profiling" {
 			continue
 		}
-		if in.inferred(path+".requests") && (replayed || isOnce(in)) {
+		if p.Type != AgenticReplay && in.inferred(path+".requests") && (replayed || isOnce(in)) {
 			in.forget(path + ".requests")
 			p.Requests = nil
 		}

@@ -36,6 +36,10 @@ func phaseTypes(known *Choices) []phaseType {
 			name: FixedSchedule, own: []string{"autoOffset", "startOffset", "endOffset"},
 			check: checkSchedule, fill: fillSchedule,
 		},
+		phaseType{
+			name: AgenticReplay, own: laneFields(),
+			check: checkLanes, fill: fillLanes,
+		},
 	)
 }
 
@@ -195,7 +199,7 @@ func checkSeamless(in *input, i int) {
 }
 
 func checkBounds(in *input, p *Phase, path string) {
-	bounded := p.Type == FixedSchedule || p.Kind == "profiling" && isOnce(in) // by the data
+	bounded := p.Type == FixedSchedule || isPrimer(p) || p.Kind == "profiling" && p.Type != AgenticReplay && isOnce(in) // by the data
 	if s := in.doc.Sweep; s != nil && s.Type == sweep.Paired && phaseKind(p) != "warmup" {
 		bounded = true // by the budget
 	}

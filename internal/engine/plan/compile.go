@@ -305,6 +305,8 @@ func compilePhase(c *compiler, i int, seed bench.Seed) spec.Phase {
 		compileReplay(c, d, &ph)
 	case config.UserCentric:
 		compileUsers(c, i, d, &ph)
+	case config.AgenticReplay:
+		compileLanes(c, i, &ph)
 	case "concurrency":
 		ph.Concurrency = max(1, ph.Concurrency)
 		ph.Load = fmt.Sprintf("concurrency %d", ph.Concurrency) + describeRamp(d.ConcurrencyRamp)
@@ -369,6 +371,7 @@ func compileSessions(c *compiler, p *Plan) {
 	p.Sessions = spec.Sessions{
 		OnTurnError: spec.TurnError(c.choice("datasets/0/onTurnError", onError, spec.TurnErrors())),
 		FailFast:    d.DAGFailFast,
+		JoinAtOnce:  d.GapRule == "aiperf",
 	}
 	if speedup := d.Speedup(); speedup != 1 {
 		p.Sessions.Speedup = speedup

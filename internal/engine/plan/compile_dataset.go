@@ -441,7 +441,7 @@ func requestPath(kind *endpoint.Kind, own *string) func(path string) error {
 func compileTrace(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind) (out trace.Spec) {
 	for field, has := range map[string]bool{
 		"maxContextLength": d.MaxContextLength != nil, "useThinkTimeOnly": d.UseThinkTimeOnly,
-		"traceIdleGapCapSeconds": d.TraceIdleGapCap != nil,
+		"traceIdleGapCapSeconds": d.TraceIdleGapCap != nil, "gapRule": d.GapRule != "",
 	} {
 		if has {
 			c.problem("datasets/0/"+field, "conflict", "only valid for the format %s", agentic.FormatWeka)
@@ -480,6 +480,7 @@ func compileAgentic(c *compiler, d *config.Dataset, p *Plan) agentic.Spec {
 		IgnoreDelays: d.IgnoreTraceDelays, ThinkOnly: d.UseThinkTimeOnly, MaxContext: given(d.MaxContextLength),
 		Models: p.Models.Names,
 	}
+	out.AIPerfGaps = d.GapRule == "aiperf"
 	if limit := d.TraceIdleGapCap; limit != nil {
 		out.IdleCap = new(limit.Duration())
 	}
@@ -499,7 +500,7 @@ func compileAgentic(c *compiler, d *config.Dataset, p *Plan) agentic.Spec {
 	for i := range p.Phases {
 		if p.Phases[i].Replay != nil {
 			c.problem(fmt.Sprintf("phases/%d/type", i), "conflict",
-				"weka_trace has gaps between requests, but no times at which sessions start; use the type concurrency")
+				"weka_trace has gaps between requests, but no times at which sessions start; use the type concurrency or agentic_replay")
 		}
 	}
 	return out

@@ -29,7 +29,7 @@ func (m *marking) Encode(d *load.Dialogue, rec *bench.Record, r *transport.Reque
 // marker is the number of the session in the run, so that no two families have the same.
 func (m *marking) mark(d *load.Dialogue, turn int, id string) {
 	bust := &m.bust
-	if len(d.History) > turn || turn > 0 && !bust.EachRequest {
+	if len(d.History) > turn || turn > d.First && !bust.EachRequest {
 		return
 	}
 	d.Conversation, d.Marker = d.Entry, ""

@@ -19,7 +19,8 @@ import (
 func layPhases(b *overlay) {
 	profiling := typedBelow(b, "profiling.")
 	warmup := typedBelow(b, "warmup.")
-	if b.file && len(profiling)+len(warmup) == 0 && !b.flags.Given("--fixed-schedule") && !b.flags.Given("--no-fixed-schedule") {
+	if b.file && len(profiling)+len(warmup) == 0 && !b.flags.Given("--fixed-schedule") && !b.flags.Given("--no-fixed-schedule") &&
+		!b.flags.Given("--timing") {
 		return
 	}
 	all := b.benchmark.Get("phases")
@@ -36,7 +37,7 @@ func layPhases(b *overlay) {
 		main = newPhase("profiling")
 		all.Items = append(all.Items, main)
 	}
-	if !laySchedule(b, main) && !layUsers(b, main) {
+	if !layLanes(b, main) && !laySchedule(b, main) && !layUsers(b, main) {
 		layArrivals(b, main, "profiling", "--request-rate")
 	}
 	layPhaseFields(b, main, profiling)
@@ -76,6 +77,31 @@ func laySchedule(b *overlay, phase *tree.Node) bool {
 		}
 	}
 	setPhaseType(b, phase, config.FixedSchedule, on)
+	return true
+}
+
+// layLanes makes the profiling phase one of recorded sessions and reports true.
+func layLanes(b *overlay, phase *tree.Node) bool {
+	on := b.flags.get("--timing")
+	switch {
+	case on == nil:
+		return isType(phase, config.AgenticReplay)
+	case on.values[0] != "agentic":
+		b.fail(on, problem.CodeOutOfRange, "must be agentic, not "+on.values[0])
+		return false
+	}
+	for _, field := range []string{"type", "rate", "sessionRate", "users", "smoothness", "rateSeries.path", "rateRamp.duration"} {
+		name, _, _ := strings.Cut(field, ".")
+		phase.Drop(name) // of the file
+		if occ := typedAs(b, "profiling."+field); occ != nil {
+			b.fail(occ, problem.CodeConflict, "conflicts with "+on.spelling+", whose sessions start when another one has ended")
+			b.dropped[occ] = true
+		}
+	}
+	if occ := b.flags.get("--fixed-schedule"); occ != nil && occ.on {
+		b.fail(occ, problem.CodeConflict, "conflicts with "+on.spelling)
+	}
+	setPhaseType(b, phase, config.AgenticReplay, on)
 	return true
 }
 
@@ -290,8 +316,8 @@ func typedAs(b *overlay, path string) *occurrence {
 
 // layDefaultBound gives a command line without a bound AIPerf's ten requests, except where something else ends it.
 func layDefaultBound(b *overlay, phase *tree.Node) {
-	if isType(phase, config.FixedSchedule) || b.flags.Other != nil {
-		return // the dataset or the answer bounds it
+	if isType(phase, config.FixedSchedule) || isType(phase, config.AgenticReplay) || b.flags.Other != nil {
+		return // the dataset or the answer bounds it, or ten requests are no session
 	}
 	for _, field := range []string{"requests", "sessions", "duration"} {
 		if phase.Get(field) != nil {

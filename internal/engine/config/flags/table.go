@@ -275,6 +275,7 @@ func optionRows() []option {
 		},
 		{names: "--config", kind: optFile},
 		{names: "--fixed-schedule", kind: optBool},
+		{names: "--timing", kind: optText},
 		{names: "--no-fixed-schedule", kind: optBool},
 		{names: "--open-loop-replay", kind: optBool, status: refused, idle: "true", why: "it is always the case"},
 		{names: "--force-min-tokens", kind: optBool, status: refused, idle: "true", why: "it is always the case"},
@@ -310,13 +311,12 @@ func optionRows() []option {
 		{
 			kind: optBool, status: refused,
 			names: "--uuid-and-strip --allow-dataset-wrap --open-loop-strict --omit-kv-hints " +
-				"--burst-phase-starts --unsafe-override --network-latency-automatic --accuracy-enable-cot " +
+				"--unsafe-override --network-latency-automatic --accuracy-enable-cot " +
 				"--accuracy-verbose",
 		},
 		{
 			kind: optText, status: refused,
 			names: "--hf-weka-dataset --trace-session-sample-ratio --max-idle-gap-cap-seconds " +
-				"--trajectory-start-min-ratio --trajectory-start-max-ratio " +
 				"--system-idle-gap-cap-seconds --scenario --agentic-cache-warmup-duration " +
 				"--agentic-warmup-grace-period --network-latency-mean --network-latency-ping-interval " +
 				"--optuna-sampler --optuna-acquisition --optuna-terminator --search-percentile-pooling " +

@@ -149,5 +149,6 @@ func datasetFields() []section {
 		{Path: "maxContextLength", Least: new(1.0), Unit: "tokens", Default: "no limit", Flags: "--max-context-length"},
 		{Path: "useThinkTimeOnly", Flags: "--use-think-time-only"},
 		{Path: "traceIdleGapCapSeconds", Least: new(0.0), Default: "no limit", Flags: "--trace-idle-gap-cap-seconds"},
+		{Path: "gapRule", Choices: "critical aiperf", Default: "critical", Flags: "--gap-rule"},
 	}}}
 }

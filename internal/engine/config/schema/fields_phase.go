@@ -22,11 +22,11 @@ func phaseFields() []section {
 					"adaptiveScaleMaxStepMultiplier adaptiveScaleStepPercent trajectoryStartMinRatio " +
 					"trajectoryStartMaxRatio burstPhaseStarts systemIdleGapCapSeconds agenticCacheWarmupDuration " +
 					"agenticWarmupGracePeriod",
-				Own:   "sessionRate userReplacement saturation saturationLimit excludeRamp",
+				Own:   "sessionRate userReplacement saturation saturationLimit excludeRamp laneStart laneRamp",
 				Lacks: phaseLacks()},
 			{Path: "name", Default: "its kind"},
 			{Path: "kind", Choices: "warmup profiling", Default: "warmup if that is the name, else profiling"},
-			{Path: "type", Lacked: "agentic_replay", List: "phaseTypes",
+			{Path: "type", List: "phaseTypes",
 				Default: "fixed_schedule for a trace with timestamps; else concurrency, with users user_centric, " +
 					"with a rate poisson, with smoothness too gamma",
 				Flags: "--arrival-pattern --warmup-arrival-pattern"},
@@ -50,6 +50,13 @@ func phaseFields() []section {
 			{Path: "autoOffset", Default: "true without startOffset", Flags: "--fixed-schedule-auto-offset"},
 			{Path: "startOffset", Least: new(0.0), Unit: "ms", Flags: "--fixed-schedule-start-offset"},
 			{Path: "endOffset", Least: new(0.0), Unit: "ms", Default: "no limit", Flags: "--fixed-schedule-end-offset"},
+			{Path: "trajectoryStartMinRatio", Least: new(0.0), Most: new(1.0), Default: "0.25",
+				Flags: "--trajectory-start-min-ratio"},
+			{Path: "trajectoryStartMaxRatio", Least: new(0.0), Most: new(1.0), Default: "0.75",
+				Flags: "--trajectory-start-max-ratio"},
+			{Path: "burstPhaseStarts", Flags: "--burst-phase-starts"},
+			{Path: "laneStart", Choices: "spread burst ramp", Default: "ramp, with burstPhaseStarts burst", Flags: "--start"},
+			{Path: "laneRamp", Above: new(0.0), Default: "60", Flags: "--start-ramp"},
 			{Path: "cancellation", AIPerf: "rate delay"},
 			{Path: "cancellation.rate", Least: new(0.0), Most: new(100.0), Flags: "--request-cancellation-rate"},
 			{Path: "cancellation.delay", Least: new(0.0), Flags: "--request-cancellation-delay"},

@@ -57,8 +57,7 @@ func phaseLacks() []Lack {
 			`adaptiveMinCompletedRequests=1 adaptiveControlVariable="concurrency" adaptiveControlMin=1 `+
 			`adaptiveControlMax adaptiveScaleStrategyType="ramp_until_fail" adaptiveScaleStepPolicy="sla_margin" `+
 			"adaptiveScaleBaseStep=10 adaptiveScaleMaxStepMultiplier=4 adaptiveScaleStepPercent=25"),
-		lacking("agentic replay", "trajectoryStartMinRatio=0.25 trajectoryStartMaxRatio=0.75 burstPhaseStarts=false "+
-			"systemIdleGapCapSeconds agenticCacheWarmupDuration agenticWarmupGracePeriod"))
+		lacking("agentic replay", "systemIdleGapCapSeconds agenticCacheWarmupDuration agenticWarmupGracePeriod"))
 }
 
 func runtimeLacks() []Lack {

@@ -19,6 +19,7 @@ type Spec struct {
 	MaxContext   int            // most tokens of a request with its answer: traces that need more are left out; 0 = any
 	IgnoreDelays bool           // requests follow each other without pauses
 	ThinkOnly    bool           // a pause is the think time, if it is recorded
+	AIPerfGaps   bool           // pauses are those of AIPerf 0.13
 	IdleCap      *time.Duration // longest time between requests of a trace, from start to start; nil = any
 	Models       []string
 }
@@ -125,7 +126,7 @@ func (s *Spec) conversation(g *Graph, p *play, limit *time.Duration) *bench.Conv
 	if s.IdleCap != nil {
 		g.shorten(s.IdleCap.Seconds())
 	}
-	pauses, models := g.pauses(s.ThinkOnly), s.models(g)
+	pauses, models := g.pauses(s.ThinkOnly, s.AIPerfGaps), s.models(g)
 	all := map[string]*bench.Conversation{}
 	for _, stream := range g.Streams {
 		c := &bench.Conversation{ID: stream.ID, Mode: bench.MessageArrayWithResponses, Category: string(stream.Kind)}
@@ -133,6 +134,7 @@ func (s *Spec) conversation(g *Graph, p *play, limit *time.Duration) *bench.Conv
 			r := &stream.Requests[i]
 			t := bench.Turn{
 				Script:    &script{strand: strands[stream.ID], turn: i, in: bench.Tokens(r.In)},
+				Recorded:  &bench.Span{Start: seconds(r.T), End: seconds(r.End())},
 				MaxTokens: bench.Tokens(s.answer(stream, i)), InputTokens: bench.Tokens(r.In), Model: models[r.Model],
 			}
 			if !s.IgnoreDelays {
@@ -192,6 +194,17 @@ func (g *Graph) byTime() (all []*Request) {
 // shorten limits the time from a request to the next one of the trace, in seconds. What follows a
 // longer one moves by the difference.
 func (g *Graph) shorten(limit float64) {
+	leads := map[*Stream]float64{} // of the beginnings of streams, before their first requests
+	for _, s := range g.Streams {
+		if s.Spawn != nil {
+			leads[s] = min(s.start()-s.Spawn.T, limit)
+		}
+	}
+	defer func() {
+		for s, lead := range leads {
+			s.Spawn.T = s.start() - lead
+		}
+	}()
 	moved, before := 0.0, 0.0
 	for i, r := range g.byTime() {
 		if i > 0 {
@@ -225,7 +238,10 @@ func (g *Graph) joins() map[string]place {
 // which is the request before it in its stream, or the one that spawned the stream, and the last
 // requests of the streams that it waited for. So a server as fast as the recorded one gets the
 // requests at the recorded times. With thinkOnly, it is the think time of a request that has one.
-func (g *Graph) pauses(thinkOnly bool) map[string]time.Duration {
+//
+// With aiperf, it is the pause of AIPerf 0.13: from the end of the request before in the stream, whatever a request
+// waited for, and of the first request of a stream from the time at which the stream began.
+func (g *Graph) pauses(thinkOnly, aiperf bool) map[string]time.Duration {
 	requests, byID := map[string]*Request{}, map[string]*Stream{}
 	for _, s := range g.Streams {
 		byID[s.ID] = s
@@ -240,14 +256,17 @@ func (g *Graph) pauses(thinkOnly bool) map[string]time.Duration {
 			switch {
 			case i > 0:
 				end = s.Requests[i-1].End()
+			case s.Spawn != nil && aiperf:
+				end = s.Spawn.T
 			case s.Spawn != nil:
 				end = requests[s.Spawn.After].End()
 			default:
 				continue // the first request of a trace
 			}
 			for _, need := range g.Needs[at] {
-				child, _ := splitName(need)
-				end = max(end, byID[child].end())
+				if child, _ := splitName(need); !aiperf {
+					end = max(end, byID[child].end())
+				}
 			}
 			if think := s.Requests[i].Think; thinkOnly && think != nil {
 				out[at] = seconds(*think)
