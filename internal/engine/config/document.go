@@ -386,9 +386,10 @@ type Phase struct {
 	// agentic_replay: where the first sessions begin, 0 to 1 of their recorded time
 	TrajectoryStartMinRatio *float64 `json:"trajectoryStartMinRatio"`
 	TrajectoryStartMaxRatio *float64 `json:"trajectoryStartMaxRatio"`
-	BurstPhaseStarts        bool     `json:"burstPhaseStarts"`    // agentic_replay: all lanes, and all primers, begin at once
-	LaneStart               string   `json:"laneStart,omitempty"` // agentic_replay: when the lanes begin
-	LaneRamp                *Seconds `json:"laneRamp,omitempty"`  // agentic_replay, laneStart ramp: in which time
+	SystemIdleGapCap        *Seconds `json:"systemIdleGapCapSeconds"` // agentic_replay: how long nothing may be in flight or due
+	BurstPhaseStarts        bool     `json:"burstPhaseStarts"`        // agentic_replay: all lanes, and all primers, begin at once
+	LaneStart               string   `json:"laneStart,omitempty"`     // agentic_replay: when the lanes begin
+	LaneRamp                *Seconds `json:"laneRamp,omitempty"`      // agentic_replay, laneStart ramp: in which time
 
 	ConcurrencyRamp *Ramp `json:"concurrencyRamp"` // of the sessions at a time, from 1; nil = none
 	// requests at a time without a first token; nil = without limit

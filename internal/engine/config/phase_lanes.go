@@ -13,7 +13,7 @@ const DefaultLaneRamp = 60
 
 // laneFields are the fields that only phases of recorded sessions have.
 func laneFields() []string {
-	return []string{"trajectoryStartMinRatio", "trajectoryStartMaxRatio", "burstPhaseStarts", "laneStart", "laneRamp"}
+	return []string{"trajectoryStartMinRatio", "trajectoryStartMaxRatio", "systemIdleGapCapSeconds", "burstPhaseStarts", "laneStart", "laneRamp"}
 }
 
 // isPrimer reports whether a phase sends the primers of the phase of recorded sessions that follows it.

@@ -71,6 +71,7 @@ func (s *session) newChild(c *bench.Conversation, g *group, inherits bool) *sess
 	child.Entry = child.Conversation
 	s.unsent -= child.unsent
 	s.root.live.Add(1)
+	s.env.idle.enter()
 	return child
 }
 
@@ -122,12 +123,10 @@ func (s *session) awaitChildren(turn int, answered time.Duration) (time.Duration
 			later = append(later, j)
 			continue
 		}
-		select {
-		case <-j.group.done:
-			answered = max(answered, time.Duration(j.group.last.Load()))
-		case <-s.env.stopped.done:
+		if !s.env.idle.awaitGroup(j.group, s.env.stopped.done) {
 			return answered, false
 		}
+		answered = max(answered, time.Duration(j.group.last.Load()))
 	}
 	s.joins = later
 	return answered, !s.broken.Load()

@@ -10,6 +10,7 @@ type group struct {
 	left atomic.Int64
 	last atomic.Int64  // offset; the latest end of a child
 	done chan struct{} // closed when all children have ended
+	idle bool          // guarded by the guard of the phase: somebody waits, and is not at work
 }
 
 // join is a group and the turn that waits for it.
@@ -27,7 +28,7 @@ func newGroup(children int) *group {
 }
 
 // countChildEnd counts the end of a child.
-func (g *group) countChildEnd(at time.Duration) {
+func (g *group) countChildEnd(at time.Duration, guard *idleGuard) {
 	for {
 		last := g.last.Load()
 		if int64(at) <= last || g.last.CompareAndSwap(last, int64(at)) {
@@ -35,6 +36,7 @@ func (g *group) countChildEnd(at time.Duration) {
 		}
 	}
 	if g.left.Add(-1) == 0 {
+		guard.wake(g)
 		close(g.done)
 	}
 }

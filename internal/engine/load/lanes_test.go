@@ -268,3 +268,70 @@ func TestPrimersFail(t *testing.T) {
 		})
 	}
 }
+
+// A limit of idle time moves all that waits by the same amount, and only if nothing is due
+// within the limit.
+func TestIdleLimit(t *testing.T) {
+	const sec = time.Second
+	all := asRecorded(traceA(true), traceB())
+	tests := []struct {
+		name  string
+		limit time.Duration
+		data  []*bench.Conversation
+		want  string
+		warn  string
+	}{
+		{
+			"one lane: what follows a long pause is earlier", 3 * sec, []*bench.Conversation{traceA(true)},
+			"0s A/0 1.5s A/1 2.7s A::sa:sub1/0 3.4s A::sa:sub1/1 4.5s A/2 6s A/3 9.5s A/4",
+			"phase : nothing was in flight or due within 3s, the limit of idle time, 1 times; all pauses were shortened by 20.5s in total",
+		},
+		{
+			"two lanes: their distances stay", 3 * sec, []*bench.Conversation{traceA(true), func() *bench.Conversation {
+				return talk("C", recorded("c0", 0, sec, 0), recorded("c1", 32*sec, sec, 31*sec))
+			}()},
+			"0s A/0 0s C/0 1.5s A/1 2.7s A::sa:sub1/0 3.4s A::sa:sub1/1 4.5s A/2 6s A/3 9.5s A/4 11.5s C/1",
+			"phase : nothing was in flight or due within 3s, the limit of idle time, 1 times; all pauses were shortened by 20.5s in total",
+		},
+		{
+			"no jump in the gap before a sub-agent, nor while another lane is at work", 23500 * ms, []*bench.Conversation{traceA(true), traceB()},
+			"0s A/0 0s B/0 700ms B/1 1.4s B/2 1.5s A/1 2.2s B/3 2.7s A::sa:sub1/0 3.4s A::sa:sub1/1 4.5s A/2 6s A/3 30s A/4",
+			"",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sc := scenario{phase: lanePhase(len(tt.data), 0, 0), data: tt.data, replies: all}
+				sc.phase.Lanes.Idle = tt.limit
+				sc.transcript(t)
+				slices.SortStableFunc(sc.requests, func(a, b sent) int {
+					if a.due != b.due {
+						return int(a.due - b.due)
+					}
+					return strings.Compare(a.record.ConversationID, b.record.ConversationID)
+				})
+				var lines []string
+				for _, r := range sc.requests {
+					lines = append(lines, fmt.Sprint(r.due, " ", r.record.ConversationID, "/", r.record.Turn))
+					if r.at != r.due {
+						t.Errorf("%v was sent at %v", r, r.at)
+					}
+				}
+				if got := strings.Join(lines, " "); got != tt.want {
+					t.Errorf("requests\n%s, want\n%s", got, tt.want)
+				}
+				warn := ""
+				for _, w := range sc.loaded.Warnings() {
+					warn += w.Detail
+				}
+				if warn != tt.warn {
+					t.Errorf("warning %q, want %q", warn, tt.warn)
+				}
+				if left, _ := sc.loaded.env.idle.left(); sc.loaded.env.idle.working != 0 || len(sc.loaded.env.idle.waits) != 0 || (left > 0) != (tt.warn != "") {
+					t.Errorf("%d at work, %d wait after the end", sc.loaded.env.idle.working, len(sc.loaded.env.idle.waits))
+				}
+			})
+		})
+	}
+}

@@ -43,6 +43,9 @@ func NewPhase(w *Work, p *spec.Phase, out Sink) *Phase {
 		e.users = &userTimes{users: p.Users}
 	case p.Lanes != nil:
 		e.lanes = &laneTimes{lanes: p.Lanes}
+		if !p.Lanes.Primers {
+			e.idle = newIdleGuard(p.Lanes.Idle, e.clock)
+		}
 	}
 	if p.Prefill > 0 || p.Shape.CountFills {
 		e.prefill = newPrefill(&e.course, w.requests.Encoder)
@@ -118,9 +121,11 @@ func (p *Phase) Run(ctx context.Context) {
 		e.primers.sendPrimers(inflight)
 	default:
 		p.closed.openSlots(inflight)
+		e.idle.leave() // the start of the lanes
 	}
 	p.timedOut = p.awaitSessions(cut)
 	e.prefill.endRamp()
+	p.describeIdle()
 	p.yieldDataset()
 	unwatch()
 	if duration != nil {
@@ -268,6 +273,15 @@ func (p *Phase) describeReplay() {
 		p.warnings = append(p.warnings, bench.Warning{Code: "replay-cut", Detail: fmt.Sprintf(
 			"phase %s: the dataset was cut in the order of its timestamps after %d requests, which is the bound of the phase",
 			e.phase.Name, decide(&e.arbiter, (*scheduler).progress).sent)})
+	}
+}
+
+// describeIdle adds the warning about time that was left out.
+func (p *Phase) describeIdle() {
+	if skipped, jumps := p.env.idle.left(); jumps > 0 {
+		p.warnings = append(p.warnings, bench.Warning{Code: "idle-skipped", Detail: fmt.Sprintf(
+			"phase %s: nothing was in flight or due within %v, the limit of idle time, %d times; all pauses were shortened by %v in total",
+			p.env.phase.Name, p.env.idle.limit, jumps, skipped.Round(time.Millisecond))})
 	}
 }
 

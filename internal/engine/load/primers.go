@@ -17,7 +17,7 @@ type primerLoop struct {
 	env   *sessionEnv
 	pump  *pump
 	fail  func(why error) // ends the phase
-	taken []*session // the sessions, in order
+	taken []*session      // the sessions, in order
 	cold  atomic.Int64
 }
 

@@ -35,6 +35,7 @@ type sessionEnv struct {
 	users   *userTimes     // nil = there are none
 	lanes   *laneTimes     // nil = sessions are played from their beginning
 	primers *primerLoop    // nil = the phase sends none
+	idle    *idleGuard     // nil = without limit
 	group   sync.WaitGroup // goroutines of sessions
 }
 
@@ -50,6 +51,15 @@ func (e *sessionEnv) timetable() timetable {
 		return e.lanes
 	}
 	return nil
+}
+
+// waitUntilDue waits until a session is due and returns when that was in the end, which the
+// limit of idle time may have made earlier; false = the phase was stopped before.
+func (e *sessionEnv) waitUntilDue(due time.Duration) (at time.Duration, ok bool) {
+	if e.idle == nil {
+		return due, e.waitFor(due - e.clock.Now())
+	}
+	return e.idle.waitUntil(due, e.stopped.done)
 }
 
 // scheduled reports whether sessions have places in a schedule.
@@ -138,6 +148,7 @@ func (s *session) admitAt(due time.Duration) {
 	c.count.turns.Add(s.unsent)
 	c.count.pendingTurns.Add(s.unsent)
 	s.live.Store(1)
+	s.env.idle.enter()
 	s.due, s.permit = due, c.clock.Now()
 }
 

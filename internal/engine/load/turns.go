@@ -149,15 +149,19 @@ func (s *session) awaitFill(ctx context.Context) bool {
 // awaitTurn waits for the children that a turn needs, for its think time or its time in
 // the schedule, and then for permission to send it.
 func (s *session) awaitTurn(turn int, answered time.Duration) (ok bool) {
+	before, _ := s.env.idle.left()
 	joined, ok := s.awaitChildren(turn, answered)
 	if !ok {
 		return false
+	}
+	if after, _ := s.env.idle.left(); joined == answered {
+		joined -= after - before // it waited as long as the others
 	}
 	s.due = s.dueAfter(turn, joined)
 	if joined > answered && s.env.work.Sessions.JoinAtOnce {
 		s.due = joined
 	}
-	if !s.env.waitFor(s.due - s.env.clock.Now()) {
+	if s.due, ok = s.env.waitUntilDue(s.due); !ok {
 		return false
 	}
 	ok = s.env.slots.allowTurn(s)
@@ -177,6 +181,7 @@ func (s *session) endSession(ctx context.Context, ended time.Duration, failed bo
 	}
 	e.work.Sender.EndSession(s.correlation)
 	s.tellParent(ended, failed)
+	defer e.idle.leave()
 	if s.root.live.Add(-1) > 0 {
 		return nil
 	}
@@ -194,7 +199,7 @@ func (s *session) tellParent(ended time.Duration, failed bool) {
 		s.parent.broken.Store(true)
 	}
 	if s.awaits != nil {
-		s.awaits.countChildEnd(ended)
+		s.awaits.countChildEnd(ended, s.env.idle)
 	}
 }
 

@@ -29,6 +29,7 @@ func compileLanes(c *compiler, i int, ph *spec.Phase) {
 		Seed: *c.doc.RandomSeed, From: given(d.TrajectoryStartMinRatio), To: given(d.TrajectoryStartMaxRatio),
 		Start:   spec.LaneStart(c.choice(fmt.Sprintf("phases/%d/laneStart", i), d.LaneStart, spec.LaneStarts())),
 		Primers: ph.Kind == bench.Warmup, Burst: d.BurstPhaseStarts,
+		Idle: given(d.SystemIdleGapCap).Duration(),
 	}
 	if ph.Lanes.Primers {
 		ph.Sessions = int64(ph.Concurrency)
@@ -41,5 +42,8 @@ func compileLanes(c *compiler, i int, ph *spec.Phase) {
 	ph.Load = fmt.Sprintf("%d lanes from %v to %v of their sessions, %s", ph.Concurrency, ph.Lanes.From, ph.Lanes.To, d.LaneStart)
 	if ph.Lanes.Start == spec.RampLanes {
 		ph.Load += fmt.Sprintf(" of %v", ph.Lanes.Ramp)
+	}
+	if ph.Lanes.Idle > 0 {
+		ph.Load += fmt.Sprintf(", idle at most %v", ph.Lanes.Idle)
 	}
 }

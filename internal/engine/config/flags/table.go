@@ -317,7 +317,7 @@ func optionRows() []option {
 		{
 			kind: optText, status: refused,
 			names: "--hf-weka-dataset --trace-session-sample-ratio --max-idle-gap-cap-seconds " +
-				"--system-idle-gap-cap-seconds --scenario --agentic-cache-warmup-duration " +
+				"--scenario --agentic-cache-warmup-duration " +
 				"--agentic-warmup-grace-period --network-latency-mean --network-latency-ping-interval " +
 				"--optuna-sampler --optuna-acquisition --optuna-terminator --search-percentile-pooling " +
 				"--bo-constraint-mode --accuracy-benchmark --accuracy-n-shots --accuracy-grader " +

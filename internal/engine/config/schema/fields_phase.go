@@ -54,6 +54,7 @@ func phaseFields() []section {
 				Flags: "--trajectory-start-min-ratio"},
 			{Path: "trajectoryStartMaxRatio", Least: new(0.0), Most: new(1.0), Default: "0.75",
 				Flags: "--trajectory-start-max-ratio"},
+			{Path: "systemIdleGapCapSeconds", Above: new(0.0), Default: "no limit", Flags: "--system-idle-gap-cap-seconds"},
 			{Path: "burstPhaseStarts", Flags: "--burst-phase-starts"},
 			{Path: "laneStart", Choices: "spread burst ramp", Default: "ramp, with burstPhaseStarts burst", Flags: "--start"},
 			{Path: "laneRamp", Above: new(0.0), Default: "60", Flags: "--start-ramp"},

@@ -57,7 +57,7 @@ func phaseLacks() []Lack {
 			`adaptiveMinCompletedRequests=1 adaptiveControlVariable="concurrency" adaptiveControlMin=1 `+
 			`adaptiveControlMax adaptiveScaleStrategyType="ramp_until_fail" adaptiveScaleStepPolicy="sla_margin" `+
 			"adaptiveScaleBaseStep=10 adaptiveScaleMaxStepMultiplier=4 adaptiveScaleStepPercent=25"),
-		lacking("agentic replay", "systemIdleGapCapSeconds agenticCacheWarmupDuration agenticWarmupGracePeriod"))
+		lacking("agentic replay", "agenticCacheWarmupDuration agenticWarmupGracePeriod"))
 }
 
 func runtimeLacks() []Lack {

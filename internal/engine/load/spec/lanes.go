@@ -17,6 +17,9 @@ type Lanes struct {
 	// with an answer of one token. The sessions themselves are left to the next phase.
 	Primers bool
 	Burst   bool // primers are sent at once, not at the distance that they have in the recording
+	// Idle is how long nothing may be in flight or due; everything is due earlier then. 0 = without
+	// limit.
+	Idle time.Duration
 }
 
 // LaneStart says when the lanes of a phase send their first requests.
