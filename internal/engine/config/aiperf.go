@@ -215,7 +215,7 @@ func viewPhase(p Phase) Object {
 	}
 	order := schema.FieldAt("benchmark.phases.*").AIPerf
 	switch p.Type {
-	case "concurrency":
+	case Concurrency, AgenticReplay:
 	case FixedSchedule:
 		order += " autoOffset startOffset endOffset"
 	default:

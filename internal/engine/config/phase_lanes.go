@@ -13,7 +13,7 @@ const DefaultLaneRamp = 60
 
 // laneFields are the fields that only phases of recorded sessions have.
 func laneFields() []string {
-	return []string{"trajectoryStartMinRatio", "trajectoryStartMaxRatio", "systemIdleGapCapSeconds", "burstPhaseStarts", "laneStart", "laneRamp"}
+	return []string{"trajectoryStartMinRatio", "trajectoryStartMaxRatio", "systemIdleGapCapSeconds", "laneStart", "laneRamp"}
 }
 
 // isPrimer reports whether a phase sends the primers of the phase of recorded sessions that follows it.
@@ -117,7 +117,7 @@ func checkLanes(in *input, p *Phase, path string) {
 
 // checkPrimers checks a warm-up of recorded sessions, which is what the phase that follows it makes it.
 func checkPrimers(in *input, path string) {
-	for _, field := range append(laneFields(), "requests", "sessions", "duration", "concurrency") {
+	for _, field := range append(laneFields(), "burstPhaseStarts", "requests", "sessions", "duration", "concurrency") {
 		if in.Has(path + "." + field) {
 			in.Conflict(path+"."+field, "a warm-up of type "+AgenticReplay+" sends the primers of the phase that follows it; give that phase the field")
 		}

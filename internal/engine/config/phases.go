@@ -110,6 +110,9 @@ func checkTypedPhases(in *input) {
 				}
 			}
 		}
+		if p.BurstPhaseStarts && p.Type != AgenticReplay {
+			in.Conflict(path+".burstPhaseStarts", "only valid for the type "+AgenticReplay)
+		}
 		checkSaturation(in, p, path)
 		checkSessionRate(in, p, path)
 		checkRamps(in, p, path)
