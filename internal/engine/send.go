@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
@@ -112,6 +113,17 @@ func metricsSource(p *plan.Plan, env *environment) otlp.Source {
 // remote returns the URLs of the servers that are not reached through a socket of this machine.
 func remote(p *plan.Plan) []*url.URL {
 	return slices.DeleteFunc(serversByTarget(p), func(u *url.URL) bool { return u == nil })
+}
+
+// serversByTarget returns the URL of each target; nil = it is reached through a socket of this machine.
+func serversByTarget(p *plan.Plan) []*url.URL {
+	servers := make([]*url.URL, len(p.Targets))
+	for i := range p.Targets {
+		if t := &p.Targets[i]; !strings.HasPrefix(t.Address, "/") { // it is the path of a socket
+			servers[i] = t.URL
+		}
+	}
+	return servers
 }
 
 // provider returns the provider of the models, as the conventions name it.

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"net/url"
-	"strings"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
@@ -31,8 +29,8 @@ func traceparent(p *plan.Plan, env *environment) func(rec *bench.Record) string 
 }
 
 // sendSpans begins to send spans of the requests of the run to a collector. It is zero if the plan names none.
-func (x *prepared) sendSpans(env *environment) collect.RunObserver {
-	o := &x.plan.Document.Benchmark.OTel
+func sendSpans(p *plan.Plan, clock bench.Clock, env *environment) collect.RunObserver {
+	o := &p.Document.Benchmark.OTel
 	u, protocol := o.TracesCollector()
 	if u == nil {
 		return collect.RunObserver{}
@@ -41,16 +39,16 @@ func (x *prepared) sendSpans(env *environment) collect.RunObserver {
 		Collector: collector(o, u, protocol, env),
 		Tracer: otlp.Tracer{
 			SpanSource: otlp.SpanSource{
-				Source: metricsSource(x.plan, env), Traces: traces(x.plan, env), Clock: x.clock,
-				Servers: serversByTarget(x.plan), Streaming: x.plan.Settings.Streaming, Clean: env.secrets.String,
+				Source: metricsSource(p, env), Traces: traces(p, env), Clock: clock,
+				Servers: serversByTarget(p), Streaming: p.Settings.Streaming, Clean: env.secrets.String,
 			},
 			Tail: o.Propagation() == config.PropagateNone,
 		},
 		Secrets: env.secrets, Log: env.notify.log,
 	})
 	return collect.RunObserver{
-		Phase: func(p *spec.Phase, _ *measure.Set) collect.Observer {
-			return collect.Observer{Observe: func(rec *bench.Record) { spans.Observe(rec, p.Name) }}
+		Phase: func(phase *spec.Phase, _ *measure.Set) collect.Observer {
+			return collect.Observer{Observe: func(rec *bench.Record) { spans.Observe(rec, phase.Name) }}
 		},
 		End: func(warn func(code, detail string)) {
 			ctx, end := untilForced(env)
@@ -83,15 +81,4 @@ func unsentSpans(collector string, s *push.SentSpans) (texts []string) {
 			"a second: give a smaller share (otel.tracesSample)", s.Limited, otlp.MostPerSecond))
 	}
 	return texts
-}
-
-// serversByTarget returns the URL of each target; nil = it is reached through a socket of this machine.
-func serversByTarget(p *plan.Plan) []*url.URL {
-	servers := make([]*url.URL, len(p.Targets))
-	for i := range p.Targets {
-		if t := &p.Targets[i]; !strings.HasPrefix(t.Address, "/") { // it is the path of a socket
-			servers[i] = t.URL
-		}
-	}
-	return servers
 }
