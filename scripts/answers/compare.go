@@ -134,8 +134,11 @@ func (v verdicts) String() string {
 // without is how many answers say nothing of the servers.
 func (v verdicts) without() int { return v["invalid"] + v["not_comparable"] }
 
+// trial is one measurement of a worker, the ith of all.
+type trial func(ctx context.Context, worker, i int) (*answer, error)
+
 // judged performs the trials, some at a time, and prints a line for each. An error ends the others.
-func (s *session) judged(ctx context.Context, what string, trial func(ctx context.Context, worker, i int) (*answer, error)) (verdicts, error) {
+func (s *session) judged(ctx context.Context, what string, perform trial) (verdicts, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mutex sync.Mutex
@@ -145,7 +148,7 @@ func (s *session) judged(ctx context.Context, what string, trial func(ctx contex
 	for worker := range min(s.parallel, s.trials) {
 		group.Go(func() {
 			for i := range next {
-				a, err := trial(ctx, worker, i)
+				a, err := perform(ctx, worker, i)
 				if err != nil {
 					cancel(fmt.Errorf("%s %d: %w", what, i+1, err))
 					return

@@ -98,7 +98,9 @@ func measureAll(ctx context.Context, options *session, names []string) error {
 	var summary []string
 	var failures []error
 	for _, m := range rows {
-		s := &session{bin: bin, trials: options.trials, length: options.length, seed: options.seed, parallel: options.parallel}
+		s := &session{
+			bin: bin, trials: options.trials, length: options.length, seed: options.seed, parallel: options.parallel,
+		}
 		began := time.Now()
 		result, err := s.measure(ctx, &m)
 		ended := "passed"
@@ -106,7 +108,8 @@ func measureAll(ctx context.Context, options *session, names []string) error {
 			ended = "FAILED"
 			failures = append(failures, fmt.Errorf("%s: %w", m.name, err))
 		}
-		summary = append(summary, fmt.Sprintf("%s: %s in %s; %s; want: %s", m.name, ended, time.Since(began).Round(time.Second), result, m.bound))
+		took := time.Since(began).Round(time.Second)
+		summary = append(summary, fmt.Sprintf("%s: %s in %s; %s; want: %s", m.name, ended, took, result, m.bound))
 		if ctx.Err() != nil {
 			break
 		}
@@ -153,7 +156,8 @@ func steps(factor float64) []string {
 	return args
 }
 
-// server returns the simulated server of a worker, which it starts if need be. Each has a folder of its own for its port.
+// server returns the simulated server of a worker, which it starts if need be. Each has a folder of its own
+// for its port.
 func (s *session) server(worker int, factor float64) (*lab.Program, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
