@@ -191,6 +191,7 @@ func (x *prepared) observe(env *environment) {
 		x.readServerMetrics(env),
 		x.readPaths(env),
 		sendMetrics(x.plan, env),
+		sendSpans(x.plan, x.clock, env),
 		collect.NewTwin(env.twin),
 	} {
 		if o.Phase != nil {

@@ -53,7 +53,7 @@ func newTarget(s *netpath.Stat) paths.Target {
 	}
 	const ms = float64(time.Millisecond)
 	t := paths.Target{
-		Target: s.Target, Connections: s.Connections, Readings: s.Readings, Busy: float64(s.Busy) / ms,
+		Target: s.Target, Readings: s.Readings, Busy: float64(s.Busy) / ms,
 		ToServer: paths.ToServer{
 			Segments: s.Segments, Retransmitted: s.Retransmitted, RetransmittedRatio: ratio(s.Retransmitted, s.Segments),
 			BytesRetransmitted: s.BytesRetransmitted, Timeouts: s.Timeouts,

@@ -26,10 +26,9 @@ type Phase struct {
 
 // Target is the path to one server. A ratio is absent if nothing was sent or received.
 type Target struct {
-	Target      string   `json:"target" example:"localhost:8000"`
-	Connections int64    `json:"connections"` // that were read for the first time
-	Readings    int64    `json:"readings"`
-	MinRTT      *float64 `json:"min_rtt_ms,omitempty"`
+	Target   string   `json:"target" example:"localhost:8000"`
+	Readings int64    `json:"readings"` // of its connections
+	MinRTT   *float64 `json:"min_rtt_ms,omitempty"`
 	// SmoothedRTT is the mean of the kernel's smoothed round trips. It contains the server's delayed
 	// acknowledgements, up to 40 ms.
 	SmoothedRTT *float64 `json:"smoothed_rtt_ms,omitempty"`
