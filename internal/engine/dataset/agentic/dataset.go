@@ -37,7 +37,8 @@ func Format() source.Format {
 // Open returns a conversation per trace: the main stream, which starts the other ones.
 func Open(ctx context.Context, o source.Options, spec Spec) (source.Source, error) {
 	f := Format()
-	d := &dataset{spec: spec, texts: map[int]*blockTexts{}}
+	d := &dataset{spec: spec, texts: map[int]*blockTexts{}, ids: newSieve()}
+	o.File.Sieve = d.ids
 	f.New, f.Note = d.pass, d.note
 	return source.OpenFile(ctx, &f, o)
 }
@@ -46,6 +47,7 @@ func Open(ctx context.Context, o source.Options, spec Spec) (source.Source, erro
 type dataset struct {
 	spec    Spec
 	texts   map[int]*blockTexts // by the tokens of a block
+	ids     *sieve              // of the record that is being read
 	records int                 // of the longest pass
 	repairs Repairs             // of that pass
 }
@@ -65,7 +67,7 @@ func (d *dataset) pass(o *source.Options) source.Decoder {
 	return func(record file.Record) (source.Row, error) {
 		number := records
 		records++
-		g, problems := options.parse(record.Data, &repairs)
+		g, problems := options.parse(d.ids.record(record.Data), d.ids, &repairs)
 		if records > d.records {
 			d.records, d.repairs = records, repairs
 		}

@@ -3,6 +3,7 @@ package agentic
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,21 +64,22 @@ func (r *Repairs) Notes() (lines []string) {
 // Read reads traces of the format weka_trace, or graphs that Convert has written, and calls each with one graph at
 // a time. All problems of the file, twenty at most, are in one *[file.Error].
 func Read(ctx context.Context, in file.File, o Options, each func(*Graph) error) (repairs Repairs, err error) {
-	in.Folder, in.Numbers, in.MaxRecord = true, nil, maxRecord
+	ids := newSieve()
+	in.Folder, in.Numbers, in.MaxRecord, in.Sieve = true, nil, maxRecord, ids
 	r, err := file.Open(ctx, in)
 	if err != nil {
 		return repairs, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	var faults file.Error
-	ids := map[string]string{} // the place of each trace
+	places := map[string]string{} // of each trace
 	read := 0
 	for {
 		record, err := r.Next()
 		wrong, damaged := errors.AsType[*file.RecordError](err)
 		switch {
 		case errors.Is(err, io.EOF) && !damaged:
-			if len(faults.Problems) == 0 && len(ids) == 0 {
+			if len(faults.Problems) == 0 && len(places) == 0 {
 				return repairs, fmt.Errorf("no trace is left: %d read, %d left out because of problems", read, repairs.SkippedTraces)
 			}
 			return repairs, faults.OrNil()
@@ -91,13 +93,13 @@ func Read(ctx context.Context, in file.File, o Options, each func(*Graph) error)
 		if damaged {
 			where, problems = wrong.Place.String(), []string{wrong.Err.Error()}
 		} else {
-			g, problems = o.parse(record.Data, &repairs)
+			g, problems = o.parse(ids.record(record.Data), ids, &repairs)
 		}
 		if g != nil && len(problems) == 0 {
-			if before, taken := ids[g.ID]; taken {
+			if before, taken := places[g.ID]; taken {
 				problems = []string{fmt.Sprintf("trace %s: its id is that of the trace in %s", g.ID, before)}
 			} else {
-				ids[g.ID] = where
+				places[g.ID] = where
 			}
 		}
 		switch {
@@ -115,10 +117,10 @@ func Read(ctx context.Context, in file.File, o Options, each func(*Graph) error)
 	}
 }
 
-// parse reads a record of either format.
-func (o *Options) parse(data []byte, repairs *Repairs) (*Graph, []string) {
+// parse reads a record of either format, from which ids were taken.
+func (o *Options) parse(data []byte, ids *sieve, repairs *Repairs) (*Graph, []string) {
 	if !json.Valid(data) || !bytes.HasPrefix(data, []byte("{")) { // CheckObject costs twice as much, and says why
-		if err := file.CheckObject(data); err != nil {
+		if err := file.CheckObject(ids.whole()); err != nil {
 			return nil, []string{err.Error()}
 		}
 	}
@@ -130,12 +132,12 @@ func (o *Options) parse(data []byte, repairs *Repairs) (*Graph, []string) {
 			`, or "format": "` + FormatGraph + `"`}
 	}
 	kept := *repairs
-	t, problems := parseWeka(data, o.Strict, repairs)
+	t, problems := parseWeka(data, ids.lists, o.Strict, repairs)
 	if len(problems) > 0 {
 		*repairs = kept
 		return nil, problems
 	}
-	return t.graph(o.Rules, digest(data)), nil
+	return t.graph(o.Rules, hex.EncodeToString(ids.digest())), nil
 }
 
 // FormatGraph names the form of graphs in files: one per line.

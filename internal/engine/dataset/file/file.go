@@ -38,6 +38,8 @@ type File struct {
 	MaxBytes int64
 	// MaxRecord bounds a record of a JSON file in bytes; 0 = MaxRecordBytes.
 	MaxRecord int
+	// Sieve takes the bytes of the records of a JSON file; nil = records are read as a whole.
+	Sieve Sieve
 	// Folder allows Path to be a folder: its regular files are read one after the
 	// other in the order of their paths, folders below it included. Files and folders
 	// whose name begins with a dot are left out.
@@ -48,6 +50,14 @@ type File struct {
 	// Numbers names the columns of a CSV file whose values become JSON numbers if they
 	// look like them; all others become strings.
 	Numbers []string
+}
+
+// Sieve makes records of their bytes while these are read, so that a long one need not be in memory as a whole.
+type Sieve interface {
+	// Write takes the next bytes of a record, which it does not keep.
+	Write(part []byte)
+	// Record returns what stands for the record that was written since the last call, valid until the next Write.
+	Record() []byte
 }
 
 // Check checks the options without opening a file.
