@@ -21,6 +21,7 @@ type Spec struct {
 	ThinkOnly    bool           // a pause is the think time, if it is recorded
 	IdleCap      *time.Duration // longest time between requests of a trace, from start to start; nil = any
 	Models       []string
+	Cache        string // folder for graphs that were read; "" = none
 }
 
 // Format is the format weka_trace.
@@ -37,9 +38,8 @@ func Format() source.Format {
 // Open returns a conversation per trace: the main stream, which starts the other ones.
 func Open(ctx context.Context, o source.Options, spec Spec) (source.Source, error) {
 	f := Format()
-	d := &dataset{spec: spec, texts: map[int]*blockTexts{}, ids: newSieve()}
-	o.File.Sieve = d.ids
-	f.New, f.Note = d.pass, d.note
+	d := &dataset{spec: spec, texts: map[int]*blockTexts{}}
+	f.Records, f.New, f.Note = d.open, d.pass, d.note
 	return source.OpenFile(ctx, &f, o)
 }
 
@@ -47,7 +47,7 @@ func Open(ctx context.Context, o source.Options, spec Spec) (source.Source, erro
 type dataset struct {
 	spec    Spec
 	texts   map[int]*blockTexts // by the tokens of a block
-	ids     *sieve              // of the record that is being read
+	traces  *traces             // of the pass
 	records int                 // of the longest pass
 	repairs Repairs             // of that pass
 }
@@ -59,15 +59,22 @@ func (d *dataset) note(out *source.Description) {
 	}
 }
 
+// open opens the traces for a pass.
+func (d *dataset) open(ctx context.Context, f file.File) (source.Records, error) {
+	var err error
+	d.traces, err = readTraces(ctx, f, Options{Rules: DefaultRules(), Cache: d.spec.Cache})
+	return d.traces, err
+}
+
 // pass returns the function that decodes the records of one pass.
 func (d *dataset) pass(o *source.Options) source.Decoder {
 	records, repairs := 0, Repairs{}
 	places := map[string]string{} // of each trace
-	options := Options{Rules: DefaultRules()}
 	return func(record file.Record) (source.Row, error) {
 		number := records
 		records++
-		g, problems := options.parse(d.ids.record(record.Data), d.ids, &repairs)
+		g, problems := d.traces.graph, d.traces.problems
+		repairs.add(&d.traces.repairs)
 		if records > d.records {
 			d.records, d.repairs = records, repairs
 		}
