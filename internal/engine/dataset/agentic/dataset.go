@@ -74,6 +74,7 @@ func (d *dataset) pass(o *source.Options) source.Decoder {
 		number := records
 		records++
 		g, problems := d.traces.graph, d.traces.problems
+		d.traces.graph = nil // the next trace may not be read for long
 		repairs.add(&d.traces.repairs)
 		if records > d.records {
 			d.records, d.repairs = records, repairs
@@ -138,6 +139,7 @@ func (s *Spec) conversation(g *Graph, p *play, limit *time.Duration) *bench.Conv
 	all := map[string]*bench.Conversation{}
 	for _, stream := range g.Streams {
 		c := &bench.Conversation{ID: stream.ID, Mode: bench.MessageArrayWithResponses, Category: string(stream.Kind)}
+		c.Turns = make([]bench.Turn, 0, len(stream.Requests))
 		for i := range stream.Requests {
 			r := &stream.Requests[i]
 			t := bench.Turn{

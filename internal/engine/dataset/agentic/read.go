@@ -196,6 +196,7 @@ func (t *traces) Next() (file.Record, error) {
 	}
 	record.Data = t.ids.record(record.Data)
 	t.graph, t.problems = t.o.parse(record.Data, t.ids, &t.repairs)
+	t.ids.forget()
 	switch {
 	case len(t.problems) > 0:
 		t.flaws = true

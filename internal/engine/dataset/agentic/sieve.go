@@ -100,6 +100,9 @@ func (s *sieve) record(data []byte) []byte {
 	return data
 }
 
+// forget drops the ids of the record, which may not be followed by another for long.
+func (s *sieve) forget() { s.lists, s.recent = nil, [recentLists]recentList{} }
+
 // reset begins the next record.
 func (s *sieve) reset() {
 	s.sum.Reset()
