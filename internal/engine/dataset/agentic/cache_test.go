@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/source"
+	"aiperfd/internal/engine/tokenizer"
 )
 
 // cachedFiles returns the files of a cache by their ends.
@@ -196,6 +198,33 @@ func BenchmarkReadCached(b *testing.B) {
 			_, err = in.Next()
 		}
 		if err != io.EOF || in.Close() != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSessions makes the conversations of traces that are in the cache.
+func BenchmarkSessions(b *testing.B) {
+	path, size := generated(b, Corpus{Traces: 24, Requests: 145, Context: 990_016})
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, long, long); err != nil {
+		b.Fatal(err)
+	}
+	cached := b.TempDir()
+	b.SetBytes(size)
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := Open(b.Context(), source.Options{Tokenizer: tokenizer.Builtin(), File: file.File{Path: path}}, Spec{Cache: cached})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for err == nil {
+			var e source.Entry
+			if e, err = s.Next(b.Context()); err == nil {
+				_, err = e.Make()
+			}
+		}
+		if err != io.EOF || s.Close() != nil {
 			b.Fatal(err)
 		}
 	}
