@@ -87,7 +87,7 @@ func (d *dataset) pass(o *source.Options) source.Decoder {
 		}
 		places[g.ID] = record.Place.String()
 		if most := d.spec.MaxContext; most > 0 && d.spec.context(g) > most {
-			return source.Row{Skip: fmt.Sprintf("a request needs more than %d tokens", most)}, nil
+			return source.Row{Skip: fmt.Sprintf("with a request of more than %d tokens", most)}, nil
 		}
 		texts, err := d.textsOf(o, g.Block)
 		if err != nil {
