@@ -91,6 +91,7 @@ func (c *contest) perform(ctx context.Context) error {
 	var errs [2]error
 	watch, stop := context.WithCancel(ctx)
 	var watching, waiting sync.WaitGroup
+	watching.Go(func() { c.study.watchStart(watch, children[paired.A].ID) })
 	watching.Go(func() { c.follow(watch, children) })
 	for side := range children {
 		waiting.Go(func() { children[side], errs[side] = c.await(ctx, side, children) })

@@ -20,7 +20,7 @@ type sweepColumn struct{ title, tag, stat string }
 func sweepColumns(s *results.Sweep) []sweepColumn {
 	all := []sweepColumn{
 		{"req/s", "request_throughput", "avg"}, {"tokens/s", "output_token_throughput", "avg"},
-		{"tokens/s/user", "output_token_throughput_per_user", "avg"},
+		{"tokens/s/user p50", "output_token_throughput_per_user", "p50"},
 		{"TTFT p50 ms", "time_to_first_token", "p50"}, {"TTFT p99 ms", "time_to_first_token", "p99"},
 		{"Latency p50 ms", "request_latency", "p50"}, {"Latency p99 ms", "request_latency", "p99"},
 	}

@@ -11,6 +11,7 @@ import { link } from "../router";
 import { choose, chosen } from "../state/runs";
 import {
   best,
+  type Condition,
   type Estimate,
   front,
   good,
@@ -472,11 +473,19 @@ const columns: [string, string, string][] = [
   ["Latency p99", "request_latency", "p99"],
 ];
 
-function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null }): JSX.Element {
-  const more = sweep.limits
+/** ordered are the columns with those that limits decide by first. */
+export function ordered(limits: readonly Condition[]): [string, string, string][] {
+  const limited = ([, tag, stat]: [string, string, string]) =>
+    limits.some((l) => l.metric === tag && l.statistic === stat);
+  const more = limits
+    .filter((l, i) => limits.findIndex((o) => o.metric === l.metric && o.statistic === l.statistic) === i)
     .filter((l) => !columns.some(([, tag, stat]) => tag === l.metric && stat === l.statistic))
     .map((l): [string, string, string] => [`${metricName(l.metric)} ${l.statistic}`, l.metric, l.statistic]);
-  const shown = [...columns, ...more].filter(([, tag, stat]) => sweep.rows.some((row) => read(row, tag, stat)));
+  return [...more, ...columns.filter(limited), ...columns.filter((c) => !limited(c))];
+}
+
+function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null }): JSX.Element {
+  const shown = ordered(sweep.limits).filter(([, tag, stat]) => sweep.rows.some((row) => read(row, tag, stat)));
   const judged = sweep.rows.some((row) => row.outcome !== "measured");
   const chosenAt = objective ? best(sweep, objective) : -1;
   return (
