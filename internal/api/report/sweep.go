@@ -48,6 +48,14 @@ func metricName(tag string) string {
 	return tag
 }
 
+// pairedText adds what a comparison of two servers rests on to a text whose answer is that.
+func (t *text) pairedText(a *results.Answer) {
+	metrics := a.Paired.Table()
+	metrics.Title = "Change from A to B"
+	t.add(table{Table: metrics})
+	t.Lists = append(t.Lists, list{Title: "About the answer", Items: a.PairedNotes()})
+}
+
 // answer returns what a sweep found, in sentences.
 func answer(s *results.Sweep) []string {
 	out := slices.Clone(s.Findings)
@@ -214,7 +222,7 @@ func sweepRows(s *results.Sweep) table {
 func marks(s *results.Sweep, at int) []string {
 	row := &s.Rows[at]
 	out := map[string][]string{
-		"pass": {"within the limits"}, "fail": {"beyond a limit"}, "excluded": {"excluded: distorted by the load generator"}, "failed": {"failed"},
+		"pass": {"within the limits"}, "fail": {"beyond a limit"}, "excluded": {"excluded: distorted by the load generator"}, "failed": {"failed"}, "waiting": {"not measured yet"},
 	}[row.Outcome]
 	if s.BestThroughput != nil && *s.BestThroughput == at {
 		out = append(out, "best throughput")

@@ -15,7 +15,7 @@ import type { RunStore } from "../state/run";
 import { inOrder, phaseQuery, within } from "../state/scope";
 import { meansOf, onAxis, summing } from "../state/server";
 import { Lazily, useReading } from "../ui/lazy";
-import { AsOf } from "../ui/parts";
+import { asOf } from "../ui/parts";
 import { latencies } from "./distributions";
 import type { Telemetry } from "./server";
 
@@ -162,7 +162,7 @@ function Heat({
             <input type="checkbox" checked={log} onChange={(e) => setLog(e.currentTarget.checked)} />
             Log scale
           </label>
-          <AsOf run={run} at={at} />
+          {asOf(run, at)}
         </div>
         {d && d.count > 0 ? (
           <Heatmap

@@ -12,7 +12,7 @@ import { barOf, inOrder, measured, totals } from "../state/scope";
 import { useReading } from "../ui/lazy";
 import {
   Action,
-  AsOf,
+  asOf,
   Card,
   ClientPill,
   Copy,
@@ -427,7 +427,7 @@ function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   }));
   const shown = scope === null ? (value?.items ?? []) : (ofPhase ?? []);
   return (
-    <Card title="Errors" beside={scope === null && <AsOf run={run} at={at} />}>
+    <Card title="Errors" beside={scope === null && asOf(run, at)}>
       {failed === 0 ? (
         <p class="empty">{over && run.error ? "No request failed; see the error above." : "No request failed."}</p>
       ) : (

@@ -7,7 +7,7 @@ import { Timeline } from "../charts/timeline";
 import * as format from "../format";
 import { duration } from "../format";
 import { Lazily, useReading } from "../ui/lazy";
-import { AsOf, Card, Copy, ErrorText } from "../ui/parts";
+import { asOf, Card, Copy, ErrorText } from "../ui/parts";
 
 type Samples = Schemas["wire.Samples"];
 type Slow = Schemas["wire.SlowRequest"];
@@ -16,7 +16,7 @@ type By = keyof Samples["slowest"];
 export function Slowest({ run }: { run: Run }): JSX.Element {
   const [at, setAt] = useState(0);
   return (
-    <Card title="Slowest requests" beside={<AsOf run={run} at={at} />}>
+    <Card title="Slowest requests" beside={asOf(run, at)}>
       <Lazily>{() => <Part run={run} read={setAt} />}</Lazily>
     </Card>
   );

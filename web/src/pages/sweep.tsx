@@ -33,6 +33,7 @@ import {
 import { Card, ClientPill, load, Mean, StatePill, VerdictPill } from "../ui/parts";
 import { ProgressBar } from "../ui/progress";
 import { Answer, condition } from "./answer";
+import { PairedAnswer } from "./paired";
 import "./sweep.css";
 
 type RunList = Schemas["wire.RunList"];
@@ -77,7 +78,14 @@ export function SweepPart({ run }: { run: Run }): JSX.Element {
   return (
     <>
       <Progress run={run} search={Boolean(sweep?.search)} />
-      {sweep && sweep.rows.length > 0 && <Values run={run} sweep={sweep} live={!over} />}
+      {sweep?.type === "ab" ? (
+        <>
+          <PairedAnswer run={run} live={!over} />
+          {sweep.rows.some((row) => row.runs.length > 0) && <Rows sweep={sweep} objective={null} />}
+        </>
+      ) : (
+        sweep && sweep.rows.length > 0 && <Values run={run} sweep={sweep} live={!over} />
+      )}
       {sweep === null && over && (cells?.length ?? 0) > 0 && (
         <p class="notice" role="status">
           This sweep has no summary, because an earlier version of aiperfd made it: its runs are listed below, and its

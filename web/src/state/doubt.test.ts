@@ -67,7 +67,12 @@ test("an average that a few values make is known by the p95 below it", () => {
 
 test("what is counted is written as a whole number, what is measured with three digits", () => {
   const tokens = { unit: "tokens", avg: 7, p50: 7, p90: 7.4, max: 1024, unsupported_percentiles: ["p50"] } as never;
-  expect(["avg", "p50", "p90", "max"].map((of) => marked(tokens, of as never))).toEqual(["7.00", "7*", "7.40", "1,024"]);
+  expect(["avg", "p50", "p90", "max"].map((of) => marked(tokens, of as never))).toEqual([
+    "7.00",
+    "7*",
+    "7.40",
+    "1,024",
+  ]);
   expect(marked({ unit: "ms", p50: 7 } as never, "p50")).toBe("7.00");
   expect(marked(undefined, "p50")).toBe("–");
 });

@@ -82,8 +82,8 @@ export function Mean({ of: e }: { of: Schemas["results.Estimate"] | null }): JSX
   return e.distorted ? <s title="The load generator distorted it">{text}</s> : text;
 }
 
-/** AsOf says when a part of a live page was read, in the time of the run: its parts are not of one moment. */
-export function AsOf({ run, at }: { run: Run; at: number }): JSX.Element | null {
+/** asOf says when a part of a live page was read, in the time of the run: its parts are not of one moment. */
+export function asOf(run: Run, at: number): JSX.Element | null {
   if (ended(run.state) || embedded || !run.started_at || !at) return null;
   const since = (at - Date.parse(run.started_at)) / 1000;
   return since > 0 ? <span class="muted">as of {format.seconds(since)}</span> : null;
@@ -100,13 +100,16 @@ interface CardProps {
 }
 
 export function Card(props: CardProps): JSX.Element {
+  const title = props.title && <h2 class={props.named ? "named" : undefined}>{props.title}</h2>;
   return (
     <section class={"card " + (props.class ?? "")}>
-      {props.title && (
+      {props.beside ? (
         <div class="row between">
-          <h2 class={props.named ? "named" : undefined}>{props.title}</h2>
+          {title}
           {props.beside}
         </div>
+      ) : (
+        title
       )}
       {props.children}
     </section>
