@@ -33,9 +33,9 @@ demo: build ## daemon, simulated server and one benchmark in one process (ONCE=1
 test: ## run all tests
 	go test -vet=off -timeout 20m ./... # make lint has vet, which would cost another 40 s of CPU time
 
-simulate: ## repeat the simulations behind the error rates of gates and of ab in full (minutes; make test has a short form)
-	go test -count=1 -timeout 60m -run 'TestGate(Errors|ManyRules)' ./internal/compare -full -v
-	AIPERFD_SIMULATE=full go test -count=1 -timeout 60m -run 'TestPairedRuns' ./internal/study -v
+simulate: ## repeat all simulations of error rates in full (hours; docs/tests.md; NAME=Gate: only those of that name)
+	AIPERFD_SIMULATE=full go test -vet=off -count=1 -timeout 24h -v -run '^Test(Simulate|Properties).*$(NAME)' ./internal/engine/stat \
+		./internal/compare ./internal/study/... | grep -E '^(---| |FAIL|ok)'; exit $${PIPESTATUS[0]}
 
 race: ## run the tests of packages with goroutines under the race detector
 	scripts/race.sh
@@ -68,7 +68,7 @@ soak: build ## an hour of short runs and feed clients; fails if the daemon grows
 crash: build ## kill the daemon 100 times while it works; fails if anything is lost, torn or left (KILLS=100, SEED=)
 	go run ./scripts/crash -bin $(BIN) -kills $${KILLS:-100} $${SEED:+-seed $$SEED}
 
-answers: build ## measure on real sockets how often answers are right (WHAT=same, slower or killed; an idle machine)
+answers: build ## measure on real sockets how often answers are right (25 min, idle machine; WHAT="same slower killed", ARGS="-trials 2")
 	go run ./scripts/answers -bin $(BIN) $(ARGS) $(WHAT)
 
 fuzz: ## fuzz every parser for FUZZTIME (default 20s) each

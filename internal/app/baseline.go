@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -158,9 +159,33 @@ func userName() string {
 	return ""
 }
 
-// reference returns what a gate compares with: the newest revision of a baseline with the key of the candidate,
+// wanted is what a gate looks for in a baseline.
+type wanted struct {
+	key      run.BaselineKey // of the candidate
+	document json.RawMessage // of the candidate
+	allow    []string        // JSON pointers of values of the load that may differ
+}
+
+// matches reports whether a revision has the target of the candidate, and its workload but for what may differ.
+func (w *wanted) matches(ctx context.Context, dataDir string, r *run.Revision) bool {
+	if r.Key.Target != w.key.Target {
+		return false
+	}
+	if r.Key.Workload == w.key.Workload || len(w.allow) == 0 {
+		return r.Key.Workload == w.key.Workload
+	}
+	in, err := openInputs(ctx, dataDir, r.Runs[:1])
+	if err != nil {
+		return false // a revision whose runs are gone is none
+	}
+	theirs, err := compare.Workload(in[0].Run.Config, w.allow...)
+	ours, failure := compare.Workload(w.document, w.allow...)
+	return err == nil && failure == nil && theirs == ours
+}
+
+// reference returns what a gate compares with: the newest revision of a baseline that matches the candidate,
 // or the one that is named, or folders, or ids of runs in the data folder. A name that is both is a baseline.
-func reference(ctx context.Context, spec, dataDir string, key run.BaselineKey) (*compare.Reference, error) {
+func reference(ctx context.Context, spec, dataDir string, w *wanted) (*compare.Reference, error) {
 	name, _, fixed := strings.Cut(spec, "@")
 	names := strings.Split(spec, ",")
 	b, err := findBaseline(ctx, name, dataDir)
@@ -176,7 +201,7 @@ func reference(ctx context.Context, spec, dataDir string, key run.BaselineKey) (
 	default:
 		return nil, err
 	}
-	oldest, chosen := b.Matching(key)
+	oldest, chosen := b.MatchingFunc(func(r *run.Revision) bool { return w.matches(ctx, dataDir, r) })
 	if fixed {
 		_, revision, err := run.SplitBaseline(spec)
 		if err != nil {

@@ -42,14 +42,15 @@ func (e *ErrMissingBaseline) Unwrap() error { return e.Err }
 // of a measurement that was cancelled is complete; it comes with an [*OutcomeError].
 func Gate(ctx context.Context, o *GateOptions) (*compare.GateAnswer, error) {
 	var candidate []compare.Input
-	var key run.BaselineKey
+	w := wanted{allow: o.Allow}
 	if o.Trials == nil {
 		in, err := openEither(ctx, o.DataDir, o.Candidate)
 		if err != nil {
 			return nil, err
 		}
 		candidate = in.runs
-		if key, err = keyOf(in.runs[0].Run, in.dirs[0]); err != nil {
+		w.document = in.runs[0].Run.Config
+		if w.key, err = keyOf(in.runs[0].Run, in.dirs[0]); err != nil {
 			return nil, err
 		}
 	} else {
@@ -58,20 +59,21 @@ func Gate(ctx context.Context, o *GateOptions) (*compare.GateAnswer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if key, err = keyOf(described, ""); err != nil {
+		w.document = described.Config
+		if w.key, err = keyOf(described, ""); err != nil {
 			return nil, err
 		}
 	}
 	if o.Base != "" {
 		var err error
-		o.Baseline, err = reference(ctx, o.Base, o.DataDir, key)
+		o.Baseline, err = reference(ctx, o.Base, o.DataDir, &w)
 		if errors.Is(err, run.ErrNoBaseline) {
 			return nil, &ErrMissingBaseline{err}
 		}
 		if err != nil {
 			return nil, err
 		}
-		o.Baseline.Moved = o.Baseline.Host != "" && key.Host != "" && o.Baseline.Host != key.Host
+		o.Baseline.Moved = o.Baseline.Host != "" && w.key.Host != "" && o.Baseline.Host != w.key.Host
 	}
 	if _, err := os.Stat(trialFolder(o.Dir, 0)); err == nil && o.Trials != nil {
 		return nil, &OutcomeError{BadInput, fmt.Sprintf(
@@ -102,12 +104,17 @@ func (o *GateOptions) judge(
 	begun, longest := time.Now(), time.Duration(0)
 	most := o.Looks[len(o.Looks)-1]
 	for len(candidate) < most {
-		if spent := time.Since(begun); o.Budget > 0 && spent+longest > o.Budget {
+		left := o.Budget - time.Since(begun)
+		if o.Budget > 0 && left < longest {
 			o.Stop = fmt.Sprintf("another run does not fit into the budget of %v", o.Budget)
 			break
 		}
 		started := time.Now()
-		in, err := o.Trials.Next(ctx, trialFolder(o.Dir, len(candidate)))
+		in, err := o.Trials.Next(ctx, trialFolder(o.Dir, len(candidate)), max(left, 0))
+		if errors.Is(err, errOverdue) {
+			o.Stop = fmt.Sprintf("run %d did not end within the budget of %v, and does not count", len(candidate)+1, o.Budget)
+			break
+		}
 		if err != nil {
 			stopped, ok := errors.AsType[*OutcomeError](err)
 			if !ok || stopped.Outcome != Cancelled {

@@ -36,7 +36,7 @@ func (m *Interleaved) Compare(ctx context.Context, q compare.Question) (*compare
 			side, trials, folder = "B", m.B, b
 		}
 		fmt.Fprintf(m.Status, "run %d of %d: %s\n", i+1, 2*m.Repeats, side)
-		if _, err := trials.Next(ctx, trialFolder(folder, i/2)); err != nil {
+		if _, err := trials.Next(ctx, trialFolder(folder, i/2), 0); err != nil {
 			return nil, fmt.Errorf("run %d of %d: %w", i+1, 2*m.Repeats, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"path/filepath"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -98,12 +99,19 @@ func (t *Trials) Describe() (*run.Run, error) {
 	return a.engine.Describe(doc, run.Submission{Via: "cli", Compiled: compiled})
 }
 
-// Next performs the next run, in a folder that it makes. The error is an [*OutcomeError] if the run ended
-// without results, or was cancelled.
-func (t *Trials) Next(ctx context.Context, folder string) (compare.Input, error) {
+// errOverdue means that a run was ended because it took longer than it may.
+var errOverdue = errors.New("the run took longer than it may")
+
+// Next performs the next run, in a folder that it makes. A run that goes on for longer than limit (0 = without limit)
+// is ended, and the error is errOverdue. It is an [*OutcomeError] if the run ended without results, or was cancelled.
+func (t *Trials) Next(ctx context.Context, folder string, limit time.Duration) (compare.Input, error) {
 	doc, compiled, err := t.cell()
 	if err != nil {
 		return compare.Input{}, err
+	}
+	bounded := limit > 0 && (doc.Metadata.Deadline == 0 || limit < doc.Metadata.Deadline.Duration())
+	if bounded {
+		doc.Metadata.Deadline = config.Seconds(limit.Seconds())
 	}
 	f := &Folder{Path: folder, named: true}
 	if err := f.claim(); err != nil {
@@ -119,6 +127,9 @@ func (t *Trials) Next(ctx context.Context, folder string) (compare.Input, error)
 		switch ended.Outcome {
 		case MissedSLO, InvalidClient: // the run has results, which say so themselves
 		case Failed, BadInput, Cancelled:
+			if r, err := store.ReadCopy(folder); bounded && err == nil && r.Error != nil && r.Error.Code == run.DeadlinePassed {
+				return compare.Input{}, errOverdue
+			}
 			return compare.Input{}, ended
 		}
 	} else if err != nil {
@@ -139,7 +150,7 @@ func (t *Trials) Measure(ctx context.Context, dir string, runs int) ([]string, e
 	var folders []string
 	for i := range runs {
 		folders = append(folders, trialFolder(dir, i))
-		if _, err := t.Next(ctx, folders[i]); err != nil {
+		if _, err := t.Next(ctx, folders[i], 0); err != nil {
 			return nil, fmt.Errorf("run %d of %d: %w", i+1, runs, err)
 		}
 	}

@@ -1,10 +1,10 @@
 package compare
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +16,6 @@ import (
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
-
-var full = flag.Bool("full", false, "simulate answers as often as their bounds were measured with")
 
 // measured makes runs with one statistic of one metric each, a minute apart.
 func measured(tag string, s metric.Stat, from time.Time, values ...float64) []Input {
@@ -292,9 +290,9 @@ func TestGateDoubts(t *testing.T) {
 
 // How gates of one rule (3 % against a baseline, looks at 3, 5 and 8 runs) end, by how far runs deviate from
 // each other. The bounds were simulated beforehand.
-func TestGateErrors(t *testing.T) {
+func TestSimulateGate(t *testing.T) {
 	draws := 300
-	if *full {
+	if os.Getenv("AIPERFD_SIMULATE") == "full" {
 		draws = 20_000
 	}
 	tests := []struct {
@@ -341,9 +339,9 @@ func TestGateErrors(t *testing.T) {
 }
 
 // Several rules on unchanged runs: the correction keeps the chance that any of them fails.
-func TestGateManyRules(t *testing.T) {
+func TestSimulateGateRules(t *testing.T) {
 	draws := 200
-	if *full {
+	if os.Getenv("AIPERFD_SIMULATE") == "full" {
 		draws = 20_000
 	}
 	random := rand.New(rand.NewPCG(7, 8))

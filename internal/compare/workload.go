@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// Workload returns a digest of what a document asks servers for: runs with equal ones are comparable.
-func Workload(document json.RawMessage) (string, error) {
+// Workload returns a digest of what a document asks servers for: runs with equal ones are comparable. What lies at or
+// below the JSON pointers in allow is left out.
+func Workload(document json.RawMessage, allow ...string) (string, error) {
 	leaves, err := flatten(document)
 	if err != nil {
 		return "", fmt.Errorf("decode configuration: %w", err)
 	}
 	var lines []string
 	for _, l := range leaves {
-		if classOf(l.pointer) == load {
+		if classOf(l.pointer) == load && !allowed(l.pointer, allow) {
 			lines = append(lines, l.pointer+" "+l.text)
 		}
 	}

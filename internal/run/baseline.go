@@ -114,9 +114,16 @@ func (b *Baseline) Revision(number int) *Revision {
 // Matching returns the oldest and the newest revision with the workload and the target of a key; nil =
 // there is none.
 func (b *Baseline) Matching(key BaselineKey) (oldest, newest *Revision) {
+	return b.MatchingFunc(func(r *Revision) bool {
+		return r.Key.Workload == key.Workload && r.Key.Target == key.Target
+	})
+}
+
+// MatchingFunc returns the oldest and the newest revision that match; nil = there is none.
+func (b *Baseline) MatchingFunc(match func(*Revision) bool) (oldest, newest *Revision) {
 	for i := range b.Revisions {
 		r := &b.Revisions[i]
-		if r.Key.Workload != key.Workload || r.Key.Target != key.Target {
+		if !match(r) {
 			continue
 		}
 		if oldest == nil {

@@ -167,9 +167,9 @@ func (d *duel) wait(parent *run.Run) (*run.Run, *results.Answer) {
 	return ended, a
 }
 
-// TestPairedRuns: both servers drift by a tenth. Equal ones are not called different, and a server that is 3 % slower
+// TestSimulatePairedRuns: both servers drift by a tenth. Equal ones are not called different, and a server that is 3 % slower
 // is found. Both get the same prompts, and no file has a secret of either.
-func TestPairedRuns(t *testing.T) {
+func TestSimulatePairedRuns(t *testing.T) {
 	seeds := int64(1)
 	if os.Getenv("AIPERFD_SIMULATE") == "full" {
 		seeds = 40

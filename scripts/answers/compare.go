@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -36,9 +40,6 @@ type answer struct {
 	} `json:"doubts"`
 }
 
-// alarm reports whether an answer says that something changed.
-func (a *answer) alarm() bool { return a.Verdict == "worse" || a.Verdict == "better" }
-
 // compared runs aiperfd compare.
 func (s *session) compared(ctx context.Context, args ...string) (*answer, error) {
 	out, err := s.run(ctx, nil, append([]string{"compare", "--format", "json"}, args...)...)
@@ -53,81 +54,120 @@ func (s *session) compared(ctx context.Context, args ...string) (*answer, error)
 }
 
 // same measures one server twice, with different prompts and arrivals, and counts alarms.
-func (s *session) same(ctx context.Context) error {
-	server, err := s.server(10)
-	if err != nil {
-		return err
-	}
-	defer server.Kill()
-	verdicts := map[string]int{}
-	alarms := 0
-	for i := range s.trials {
+func (s *session) same(ctx context.Context) (text string, err error) {
+	verdicts, err := s.judged(ctx, "pair", func(ctx context.Context, worker, i int) (*answer, error) {
+		server, err := s.server(worker, 10)
+		if err != nil {
+			return nil, err
+		}
 		var folders []string
 		for side := range 2 {
 			folder := filepath.Join(s.dir, fmt.Sprintf("pair-%d-%d", i, side))
 			file := folder + ".yaml"
 			seed := s.seed*1000 + uint64(2*i+side)
 			if err := os.WriteFile(file, []byte(document(server.Addr, s.length, seed)), 0o600); err != nil {
-				return err
+				return nil, err
 			}
 			if _, err := s.run(ctx, nil, "profile", "--config", file, "--artifact-dir", folder, "--ui", "none"); err != nil {
-				return err
+				return nil, err
 			}
 			folders = append(folders, folder)
 		}
-		a, err := s.compared(ctx, folders...)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("pair %d: %s\n", i+1, a.Summary)
-		verdicts[a.Verdict]++
-		if a.alarm() {
-			alarms++
-		}
-	}
-	fmt.Printf("%d pairs, %d alarms: %v\n", s.trials, alarms, verdicts)
+		return s.compared(ctx, folders...)
+	})
+	alarms := verdicts["worse"] + verdicts["better"]
+	text = fmt.Sprintf("%d alarms in %d pairs (%s)", alarms, s.trials, verdicts)
 	switch {
-	case verdicts["invalid"]+verdicts["not_comparable"] > 0:
-		return fmt.Errorf("%d pairs have no verdict: the machine is not idle", verdicts["invalid"]+verdicts["not_comparable"])
+	case err != nil:
+		return text, err
+	case verdicts.without() > 0:
+		return text, fmt.Errorf("%d pairs have no verdict: the machine is not idle", verdicts.without())
 	case 20*alarms > s.trials:
-		return fmt.Errorf("%d alarms of %d pairs, want at most one of 20", alarms, s.trials)
+		return text, fmt.Errorf("%d alarms of %d pairs, want at most one of 20", alarms, s.trials)
 	}
-	return nil
+	return text, nil
 }
 
 // slower compares a server with one whose steps take 5 % longer, by five interleaved runs of each.
-func (s *session) slower(ctx context.Context) error {
-	var files []string
-	for i, factor := range []float64{10, 10.5} {
-		server, err := s.server(factor)
-		if err != nil {
-			return err
-		}
-		defer server.Kill()
-		file := filepath.Join(s.dir, fmt.Sprintf("side-%d.yaml", i))
-		if err := os.WriteFile(file, []byte(document(server.Addr, s.length, 0)), 0o600); err != nil {
-			return err
-		}
-		files = append(files, file)
-	}
-	worse := 0
-	for i := range s.trials {
+func (s *session) slower(ctx context.Context) (text string, err error) {
+	verdicts, err := s.judged(ctx, "trial", func(ctx context.Context, worker, i int) (*answer, error) {
 		folder := filepath.Join(s.dir, fmt.Sprintf("trial-%d", i))
-		a, err := s.compared(ctx, "--run", files[0], files[1], "--repeats", "5", "--output-dir", folder)
+		args := []string{"--run"}
+		for side, factor := range []float64{10, 10.5} {
+			server, err := s.server(worker, factor)
+			if err != nil {
+				return nil, err
+			}
+			file := fmt.Sprintf("%s-%d.yaml", folder, side)
+			if err := os.WriteFile(file, []byte(document(server.Addr, s.length, 0)), 0o600); err != nil {
+				return nil, err
+			}
+			args = append(args, file)
+		}
+		a, err := s.compared(ctx, append(args, "--repeats", "5", "--output-dir", folder)...)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		fmt.Printf("trial %d: %s\n", i+1, a.Summary)
-		if a.Verdict == "worse" {
-			worse++
-		}
-		if err := os.RemoveAll(folder); err != nil {
-			return err
+		return a, os.RemoveAll(folder)
+	})
+	text = fmt.Sprintf("worse in %d of %d trials (%s)", verdicts["worse"], s.trials, verdicts)
+	switch {
+	case err != nil:
+		return text, err
+	case 10*verdicts["worse"] < 9*s.trials:
+		return text, fmt.Errorf("worse in %d of %d trials, want 9 of 10", verdicts["worse"], s.trials)
+	}
+	return text, nil
+}
+
+// verdicts are how often each was given.
+type verdicts map[string]int
+
+func (v verdicts) String() string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		out = append(out, fmt.Sprintf("%d %s", v[name], name))
+	}
+	return strings.Join(out, ", ")
+}
+
+// without is how many answers say nothing of the servers.
+func (v verdicts) without() int { return v["invalid"] + v["not_comparable"] }
+
+// trial is one measurement of a worker, the ith of all.
+type trial func(ctx context.Context, worker, i int) (*answer, error)
+
+// judged performs the trials, some at a time, and prints a line for each. An error ends the others.
+func (s *session) judged(ctx context.Context, what string, perform trial) (verdicts, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mutex sync.Mutex
+	out, done, began := verdicts{}, 0, time.Now() // under mutex
+	var group sync.WaitGroup
+	next := make(chan int)
+	for worker := range min(s.parallel, s.trials) {
+		group.Go(func() {
+			for i := range next {
+				a, err := perform(ctx, worker, i)
+				if err != nil {
+					cancel(fmt.Errorf("%s %d: %w", what, i+1, err))
+					return
+				}
+				mutex.Lock()
+				out[a.Verdict]++
+				done++
+				fmt.Printf("%s %d (%d of %d, %s): %s\n", what, i+1, done, s.trials, time.Since(began).Round(time.Second), a.Summary)
+				mutex.Unlock()
+			}
+		})
+	}
+	for i := range s.trials {
+		select {
+		case next <- i:
+		case <-ctx.Done():
 		}
 	}
-	fmt.Printf("%d trials, worse in %d\n", s.trials, worse)
-	if 10*worse < 9*s.trials {
-		return fmt.Errorf("worse in %d of %d trials, want 9 of 10", worse, s.trials)
-	}
-	return nil
+	close(next)
+	group.Wait()
+	return out, context.Cause(ctx)
 }

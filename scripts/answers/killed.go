@@ -65,22 +65,21 @@ type state struct {
 // killed kills a daemon with SIGKILL in each of several searches, at a random moment: what was measured
 // and said before must be there afterwards, the probe that was cut is measured again at its level, and
 // the answer at the end is the same after one more kill.
-func (s *session) killed(ctx context.Context) error {
+func (s *session) killed(ctx context.Context) (text string, err error) {
 	server, err := lab.Start(s.bin, s.dir, "mock", "--port", "0", "--preset", "tiny")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer server.Kill()
 	random := rand.New(rand.NewPCG(s.seed, 1))
 	for i := range s.trials {
-		text, err := s.kill(ctx, search(server.Addr, s.length, s.seed+uint64(i)), random)
+		said, err := s.kill(ctx, search(server.Addr, s.length, s.seed+uint64(i)), random)
 		if err != nil {
-			return fmt.Errorf("search %d: %w", i+1, err)
+			return "", fmt.Errorf("search %d: %w", i+1, err)
 		}
-		fmt.Printf("search %d: %s\n", i+1, text)
+		fmt.Printf("search %d: %s\n", i+1, said)
 	}
-	fmt.Printf("%d kills, no probe lost, the same levels and answers\n", s.trials)
-	return nil
+	return fmt.Sprintf("%d kills, no probe lost, the same levels and answers", s.trials), nil
 }
 
 // kill performs one search, and says what happened.

@@ -1,11 +1,13 @@
 // Command answers measures on real sockets how often answers are right, against a simulated server
 // whose truth is known. It needs an idle machine.
 //
+//	go run ./scripts/answers -bin bin/aiperfd          # same and slower, in about 20 minutes
 //	go run ./scripts/answers -bin bin/aiperfd same     # 20 pairs of equal runs: at most 1 alarm
 //	go run ./scripts/answers -bin bin/aiperfd slower   # 20 times 2 × 5 runs, steps 5 % longer: worse in 18
 //	go run ./scripts/answers -bin bin/aiperfd killed   # a search for a capacity, killed at 30 moments
+//	go run ./scripts/answers -bin bin/aiperfd -trials 2  # whether it works at all
 //
-// It prints one line per trial and fails if the bound is missed.
+// It prints one line per trial and one per measurement at the end, and fails if a bound is missed.
 package main
 
 import (
@@ -18,7 +20,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,6 +35,10 @@ type session struct {
 	trials   int           // 0 = the number of the measurement
 	length   time.Duration // of a run; 0 = that of the measurement
 	seed     uint64
+	parallel int // trials at a time, each with servers of its own
+
+	mutex   sync.Mutex
+	servers map[string]*lab.Program // that run, by worker and factor; under mutex
 }
 
 // measurement is a row of the table of what can be measured.
@@ -38,58 +46,102 @@ type measurement struct {
 	name    string
 	trials  int
 	length  time.Duration
-	perform func(*session, context.Context) error
+	bound   string
+	perform func(*session, context.Context) (result string, err error)
 }
 
 func measurements() []measurement {
 	return []measurement{
-		{"same", 20, 40 * time.Second, (*session).same},
-		{"slower", 20, 8 * time.Second, (*session).slower},
-		{"killed", 30, 2 * time.Second, (*session).killed},
+		{"same", 20, 40 * time.Second, "at most 1 alarm in 20 pairs", (*session).same},
+		{"slower", 20, 8 * time.Second, "worse in 9 of 10", (*session).slower},
+		{"killed", 30, 2 * time.Second, "no probe lost, the same answer", (*session).killed},
 	}
 }
 
 func main() {
-	s := &session{}
+	s := session{}
 	flag.StringVar(&s.bin, "bin", "bin/aiperfd", "the `program` under test")
 	flag.IntVar(&s.trials, "trials", 0, "how often (same and slower: 20, killed: 30)")
 	flag.DurationVar(&s.length, "length", 0, "`time` of each run (same: 40s, slower: 8s, killed: 2s)")
 	flag.Uint64Var(&s.seed, "seed", 1, "of the runs and of the moments")
+	flag.IntVar(&s.parallel, "parallel", 3, "trials of same and slower at a `time`")
 	flag.Parse()
+	names := flag.Args()
+	if len(names) == 0 {
+		names = []string{"same", "slower"}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := s.measure(ctx, flag.Arg(0))
+	err := measureAll(ctx, &s, names)
 	stop()
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// measure performs the measurement with a name in a temporary folder.
-func (s *session) measure(ctx context.Context, name string) (err error) {
-	for _, m := range measurements() {
-		if m.name != name {
-			continue
+// measureAll performs measurements by name, one after the other, and says how each has ended.
+func measureAll(ctx context.Context, options *session, names []string) error {
+	var rows []measurement
+	for _, name := range names {
+		i := slices.IndexFunc(measurements(), func(m measurement) bool { return m.name == name })
+		if i < 0 {
+			return fmt.Errorf("the measurement is same, slower or killed, not %q", name)
 		}
-		if s.trials <= 0 {
-			s.trials = m.trials
-		}
-		if s.length <= 0 {
-			s.length = m.length
-		}
-		if s.bin, err = filepath.Abs(s.bin); err != nil {
-			return err
-		}
-		if s.dir, err = os.MkdirTemp("", "aiperfd-answers-"); err != nil {
-			return err
+		rows = append(rows, measurements()[i])
+	}
+	if options.parallel < 1 {
+		return fmt.Errorf("-parallel is %d, want at least 1", options.parallel)
+	}
+	bin, err := filepath.Abs(options.bin)
+	if err != nil {
+		return err
+	}
+	var summary []string
+	var failures []error
+	for _, m := range rows {
+		s := &session{
+			bin: bin, trials: options.trials, length: options.length, seed: options.seed, parallel: options.parallel,
 		}
 		began := time.Now()
-		if err := m.perform(s, ctx); err != nil {
-			return fmt.Errorf("%w (files in %s)", err, s.dir)
+		result, err := s.measure(ctx, &m)
+		ended := "passed"
+		if err != nil {
+			ended = "FAILED"
+			failures = append(failures, fmt.Errorf("%s: %w", m.name, err))
 		}
-		fmt.Printf("%s passed in %s\n", name, time.Since(began).Round(time.Second))
-		return os.RemoveAll(s.dir)
+		took := time.Since(began).Round(time.Second)
+		summary = append(summary, fmt.Sprintf("%s: %s in %s; %s; want: %s", m.name, ended, took, result, m.bound))
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	return fmt.Errorf("the measurement is same, slower or killed, not %q", name)
+	fmt.Println()
+	for _, line := range summary {
+		fmt.Println(line)
+	}
+	return errors.Join(failures...)
+}
+
+// measure performs one measurement in a temporary folder, which stays if it fails.
+func (s *session) measure(ctx context.Context, m *measurement) (result string, err error) {
+	if s.trials <= 0 {
+		s.trials = m.trials
+	}
+	if s.length <= 0 {
+		s.length = m.length
+	}
+	if s.dir, err = os.MkdirTemp("", "aiperfd-answers-"); err != nil {
+		return "", err
+	}
+	s.servers = map[string]*lab.Program{}
+	defer func() {
+		for _, server := range s.servers {
+			server.Kill()
+		}
+	}()
+	if result, err = m.perform(s, ctx); err != nil {
+		return result, fmt.Errorf("%w (files in %s)", err, s.dir)
+	}
+	return result, os.RemoveAll(s.dir)
 }
 
 // steps returns the arguments of a simulated server, the times of whose steps are those of the preset
@@ -104,13 +156,24 @@ func steps(factor float64) []string {
 	return args
 }
 
-// server starts a simulated server. Each has a folder of its own for its port.
-func (s *session) server(factor float64) (*lab.Program, error) {
+// server returns the simulated server of a worker, which it starts if need be. Each has a folder of its own
+// for its port.
+func (s *session) server(worker int, factor float64) (*lab.Program, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	key := fmt.Sprint(worker, factor)
+	if server := s.servers[key]; server != nil {
+		return server, nil
+	}
 	dir, err := os.MkdirTemp(s.dir, "server-")
 	if err != nil {
 		return nil, err
 	}
-	return lab.Start(s.bin, dir, "mock", steps(factor)...)
+	server, err := lab.Start(s.bin, dir, "mock", steps(factor)...)
+	if err == nil {
+		s.servers[key] = server
+	}
+	return server, err
 }
 
 // run runs the program; codes are its exit codes that are no error.

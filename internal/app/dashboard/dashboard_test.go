@@ -207,6 +207,27 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
+// Each objective has a line of its own, so that its number is seen at every size.
+func TestObjectives(t *testing.T) {
+	s := running()
+	for tag, met := range map[string]float64{"time_to_first_token": 0.931, "inter_token_latency": 0.5, "request_latency": 0.042} {
+		s.Metrics["slo_attainment."+tag] = wire.Stats{Avg: &met}
+	}
+	want := []string{
+		"     23.1/s  goodput: requests that met all of them", "     50.0 %  met inter_token_latency",
+		"     4.20 %  met request_latency", "     93.1 %  met time_to_first_token",
+	}
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
+		v := display{width: size[0], height: size[1], snapshot: s, log: &tail{}}
+		screen := ansi.Strip(v.draw())
+		for _, line := range want {
+			if !strings.Contains(screen, line) {
+				t.Errorf("%d×%d: there is no %q:\n%s", v.width, v.height, line, screen)
+			}
+		}
+	}
+}
+
 // Every screen has the size of the terminal, and passes no control characters on.
 func TestSizes(t *testing.T) {
 	for _, s := range []terminal.Snapshot{{}, running(), troubled(), sweep()} {

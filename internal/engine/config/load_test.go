@@ -419,3 +419,32 @@ sweep: {type: adaptive_search, planner: capacity, searchSpace: [{path: concurren
 		}
 	}
 }
+
+// TestQuestionSeed: repeats until a mean is precise and pairs of two servers have a seed drawn for each question, unless
+// the document gives one or asks for AIPerf's.
+func TestQuestionSeed(t *testing.T) {
+	const runs = "benchmark: {models: [m], profiling: {concurrency: 1, requests: 20}}\n"
+	const pairs = `benchmark: {models: [m], endpoint: {url: "http://a"}, profiling: {type: poisson, rate: 5}}
+sweep: {type: ab, b: {endpoint: {url: "http://b"}}}
+`
+	for _, c := range []struct {
+		name, text string
+		want       *int64
+	}{
+		{"precision", runs + "repeats: {precision: 0.05}", nil},
+		{"precision, given", "randomSeed: 7\n" + runs + "repeats: {precision: 0.05}", new(int64(7))},
+		{"precision, AIPerf's", runs + "repeats: {precision: 0.05}\nmultiRun: {setConsistentSeed: true}", new(int64(42))},
+		{"plain repeats", runs + "multiRun: {numRuns: 3}", new(int64(42))},
+		{"pairs", pairs, nil},
+		{"pairs, given", "randomSeed: 7\n" + pairs, new(int64(7))},
+	} {
+		doc, _, err := Load([]byte(c.text), LoadOptions{Choices: someChoices()})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, doc.RandomSeed); diff != "" {
+			t.Errorf("%s: seed (-want +got):\n%s", c.name, diff)
+		}
+	}
+}

@@ -281,10 +281,13 @@ func checkPaired(in *input) {
 	}
 }
 
-// fillStudy sets the seed of a study. A search for a capacity without one has it drawn: the prompts of a fixed
-// seed would be in the prefix cache of a server that another search has probed.
+// fillStudy sets the seed of a study. One that answers a question has it drawn unless one is given: the prompts of a
+// fixed seed would be in the prefix cache of a server that was asked before.
 func fillStudy(in *input) {
 	d := in.doc
+	if asks(d) && !in.Has("multiRun.setConsistentSeed") {
+		return
+	}
 	if d.Sweep != nil && d.Sweep.Planner == sweep.Capacity {
 		if d.RandomSeed == nil && d.Sweep.RandomSeed != nil {
 			d.RandomSeed = d.Sweep.RandomSeed
@@ -297,6 +300,13 @@ func fillStudy(in *input) {
 		in.infer("randomSeed", consistentSeed,
 			"the runs of a study are to be comparable; multiRun.setConsistentSeed: false draws one")
 	}
+}
+
+// asks reports whether a document asks for a number that is known well enough, or which of two servers is better:
+// repeats until the mean is precise, and pairs. Searches for a capacity are the third kind.
+func asks(d *Document) bool {
+	c := d.MultiRun.Convergence
+	return d.Sweep != nil && d.Sweep.Type == sweep.Paired || c != nil && c.Mode == sweep.Precise
 }
 
 // settings returns how a variation is measured.

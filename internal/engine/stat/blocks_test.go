@@ -146,8 +146,7 @@ func processes() []process {
 	}
 }
 
-// full is whether the simulations are run with as many draws as the specification of answers asks
-// for: AIPERFD_SIMULATE=full go test ./internal/engine/stat -run Simulat
+// full is whether simulations have as many draws as their published shares (make simulate).
 func full() bool { return os.Getenv("AIPERFD_SIMULATE") == "full" }
 
 // singleAlarms are the shares of A/A pairs in which single runs are called different: mean, p50, p95.
@@ -199,13 +198,13 @@ func singleDifference(a, b []float64, cuts *Cuts, share float64, inPairs bool) (
 // memory of the server is; the bootstrap of independent values, which tools use, alarms in more
 // than 30 %, so the test can see.
 func TestSimulateSingleRuns(t *testing.T) {
-	pairs, bound := 60, 9.0/60 // with 7 % of alarms, 1 % of samples exceed 9 of 60
-	sizes := []int{1000}
+	bound := 9.0 / 60              // with 7 % of alarms, 1 % of samples exceed 9 of 60
+	sizes := map[int]int{1000: 60} // pairs by requests
 	if full() {
-		pairs, bound, sizes = 300, 0.07+2.33*math.Sqrt(0.07*0.93/300), []int{1000, 5000}
+		bound, sizes = 0.07, map[int]int{1000: 2000, 5000: 300}
 	}
 	for _, p := range processes() {
-		for _, n := range sizes {
+		for n, pairs := range sizes {
 			for _, inPairs := range []bool{false, true} {
 				got := singleAlarms(p, pairs, n, inPairs)
 				t.Logf("%s, %d requests, paired %v: mean %.1f %%, p50 %.1f %%, p95 %.1f %%", p.name, n, inPairs, 100*got[0], 100*got[1], 100*got[2])
@@ -215,6 +214,7 @@ func TestSimulateSingleRuns(t *testing.T) {
 			}
 		}
 	}
+	const pairs = 60
 	naive := 0
 	for i := range pairs {
 		a := regressive(0.8)(nil, rand.New(rand.NewPCG(uint64(i), 3)), 1000, 1)

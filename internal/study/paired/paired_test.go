@@ -3,6 +3,7 @@ package paired
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -101,7 +102,11 @@ func run(c *Course, most int, take func(i int64) (a, b float64)) {
 // are called better or worse in at most 5 % of experiments, 3 % more are found, and swapping the sides swaps the
 // verdicts.
 func TestSimulateCourse(t *testing.T) {
-	const draws, blocks = 150, 200
+	const blocks = 200
+	draws := 150
+	if os.Getenv("AIPERFD_SIMULATE") == "full" {
+		draws = 1000
+	}
 	experiment := func(seed uint64, effect float64, swap bool) Answer {
 		random := rand.New(rand.NewPCG(seed, 1))
 		c := newCourse(time.Second)

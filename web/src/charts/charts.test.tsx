@@ -19,7 +19,7 @@ test("the legend counts whole points of measured phases (ramp-down and warm-up d
   expect(x.map((_, i) => counting({ x }, null)(i))).toEqual([true, true, true, true, true]);
 });
 
-test("the summary of lines of different length knows values of each (P-M6)", () => {
+test("the summary of lines of different length knows values of each", () => {
   const short = { ...line, label: "short", values: [1, 2, undefined] };
   expect(summary({ title: "T", unit: "ms", x: [0, 1, 2], lines: [short] })).toBe(
     "T, ms. short: 1.00 to 2.00, mean 1.50",
@@ -37,7 +37,7 @@ test("a line without values says so", () => {
   );
 });
 
-test("requests of equal length are shown over time, not over an invented axis (P-M2)", () => {
+test("requests of equal length are shown over time, not over an invented axis", () => {
   const time = [1, 2, 3];
   const equal = against({ x: [128, 128, null], xLabel: "input tokens", tokens: true, time });
   expect(equal).toEqual({ x: time, tokens: false, label: "time", note: "all have 128 input tokens: against time" });

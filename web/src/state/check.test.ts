@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Problem } from "../api/client";
 import { checked, refused, valid, verdict } from "./check";
 
-test("a text that was changed since its check is not valid (P-M1)", () => {
+test("a text that was changed since its check is not valid", () => {
   const check = checked("a: 1", { valid: true, errors: [], warnings: [] } as never);
   expect(valid(check, "a: 1")).toBe(true);
   expect(verdict(check, "a: 1")).toBe("The document is valid.");

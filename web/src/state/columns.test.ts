@@ -24,7 +24,7 @@ test("columns that were chosen are remembered, unknown ones forgotten", () => {
   expect(shown.value).not.toContain("goodput_per_sec");
 });
 
-test("rows become cards before a number would leave the window (P-H3)", () => {
+test("rows become cards before a number would leave the window", () => {
   expect(fits(1196, 5)).toBe(true);
   expect(fits(1196, 9)).toBe(false);
   expect(fits(360, 1)).toBe(false);

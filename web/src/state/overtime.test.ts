@@ -44,7 +44,7 @@ test("a run without points has no parts", () => {
   expect(partial(series({ time_sec: [] }))).toEqual([]);
 });
 
-test("percentiles are lines from 20 requests per point, whatever its length (P-M8)", () => {
+test("percentiles are lines from 20 requests per point, whatever its length", () => {
   expect(full(series({}))).toEqual([true, false, true, false]);
   expect(full(series({ step_sec: 10 }))).toEqual([true, true, true, false]);
   expect(full(series({ series: {} }))).toEqual([false, false, false, false]);

@@ -5,7 +5,7 @@ import { inOrder } from "./queue";
 const run = (name: string, state: string, more: object = {}) =>
   ({ id: name, name, state, priority: 0, created_at: "2026-05-04T10:00:00Z", ...more }) as unknown as Run;
 
-test("what runs stands above what waits, and places have no gaps (P-M20)", () => {
+test("what runs stands above what waits, and places have no gaps", () => {
   const turns = inOrder([
     run("sweep", "queued", { created_at: "2026-05-04T10:00:03Z", kind: "sweep" }),
     run("second", "queued", { created_at: "2026-05-04T10:00:02Z", queue_position: 5 }),

@@ -4,7 +4,7 @@ import { Silence } from "./silence";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test("two missing heartbeats are noticed (P-M9)", () => {
+test("two missing heartbeats are noticed", () => {
   const broken = vi.fn();
   const silence = new Silence(broken);
   silence.heard();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Echo } from "./echo";
 
-test("an older text that comes back while the next keys are typed is not foreign (P-H4)", () => {
+test("an older text that comes back while the next keys are typed is not foreign", () => {
   const echo = new Echo();
   for (const text of ["a", "ab", "abc"]) echo.send(text);
   expect(echo.foreign("a")).toBe(false);

@@ -1,0 +1,105 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import { active, chosen, list, loadRuns } from "../state/runs";
+import { answer, asked, eventually, show, text } from "../testing/page";
+import { RunsPage } from "./runs";
+
+vi.hoisted(() => vi.stubGlobal("fetch", () => new Promise(() => undefined)));
+
+const run = (name: string, state: string, more = {}) => ({
+  id: name.replaceAll(" ", "-"),
+  name,
+  kind: "run",
+  state,
+  models: ["meta-llama/Llama-3.1-8B-Instruct"],
+  endpoint_type: "chat",
+  labels: {},
+  priority: 0,
+  concurrency: 8,
+  created_at: "2026-05-04T10:00:00Z",
+  client: null,
+  summary: null,
+  progress: null,
+  ...more,
+});
+
+const going = "api/runs?limit=100&detail=brief&state=queued,starting,running,stopping,exporting";
+
+function open(items: object[], open: object[] = []) {
+  answer({ "api/runs": { items, total: items.length }, [going]: { items: open }, "api/queue": { paused: false } });
+  const page = show(<RunsPage />);
+  void loadRuns();
+  return page;
+}
+
+beforeEach(() => {
+  localStorage.clear();
+  [chosen.value, active.value, list.value] = [[], [], null];
+});
+
+test("what runs stands above what waits, in turns without gaps; a bar belongs to what runs", async () => {
+  const progress = { percent: 30, requests_completed: 30, request_errors: 4, in_flight: 2, cells_total: null };
+  const page = open(
+    [run("old", "completed")],
+    [
+      run("sweep", "queued", {
+        kind: "sweep",
+        created_at: "2026-05-04T10:00:05Z",
+        progress: { cells_total: 7, cells_done: 0 },
+      }),
+      run("late", "queued", { queue_position: 7, created_at: "2026-05-04T10:00:04Z" }),
+      run("early", "queued", { queue_position: 5, created_at: "2026-05-04T10:00:03Z" }),
+      run("now", "running", { progress, started_at: "2026-05-04T10:00:00Z" }),
+    ],
+  );
+  await eventually(() => expect(page.querySelectorAll(".active-runs li")).toHaveLength(4));
+  const rows = [...page.querySelectorAll(".active-runs li")];
+  expect(rows.map((r) => [text(r.querySelector(".pill")), text(r.querySelector("a"))])).toEqual([
+    ["running", "now"],
+    ["queued, 1", "early"],
+    ["queued, 2", "late"],
+    ["queued, 3", "sweep"],
+  ]);
+  expect(rows.map((r) => r.querySelector("[role=progressbar]") !== null)).toEqual([true, false, false, false]);
+  expect(text(rows[0]!.querySelector(".figures"))).toBe("26 succeeded · 4 failed · 2 in flight");
+  expect(text(rows[3]!)).toContain("sweep of 7 runs");
+  expect(text(rows[3]!)).not.toContain("concurrent");
+});
+
+test("the history has runs that have ended", async () => {
+  const page = open([run("old", "completed")], [run("now", "running")]);
+  await eventually(() => expect(page.querySelectorAll(".runs tbody tr")).toHaveLength(1));
+  const history = new URLSearchParams(asked.find((path) => path.includes("limit=50"))!.split("?")[1]);
+  expect(history.get("state")).toBe("completed,failed,cancelled");
+});
+
+test("one chosen run asks for another, two lead to their comparison", async () => {
+  const page = open([run("one", "completed"), run("two", "completed")]);
+  await eventually(() => expect(page.querySelectorAll(".runs tbody tr")).toHaveLength(2));
+  expect(page.querySelector(".chosen-bar")).toBeNull();
+  chosen.value = ["one"];
+  await eventually(() => expect(page.querySelector(".chosen-bar")).not.toBeNull());
+  expect(text(page.querySelector(".chosen-bar span"))).toBe("1 run to compare: one. Choose another one in the list.");
+  expect(page.querySelector(".chosen-bar a")).toBeNull();
+  chosen.value = ["one", "two"];
+  await eventually(() =>
+    expect(page.querySelector(".chosen-bar a")?.getAttribute("href")).toBe("#/compare?ids=one%2Ctwo"),
+  );
+});
+
+test("the numbers of the list are chosen by their reader", async () => {
+  const summary = { request_throughput_per_sec: 5, time_to_first_token_p99_ms: 12.34, goodput_per_sec: 3 };
+  const page = open([run("one", "completed", { summary })]);
+  await eventually(() => expect(page.querySelectorAll(".runs tbody tr")).toHaveLength(1));
+  expect(page.querySelector("td[data-label='Goodput, req/s']")).toBeNull();
+  const choice = [...page.querySelectorAll<HTMLLabelElement>(".choices label")].find((l) =>
+    text(l).startsWith("Goodput"),
+  )!;
+  choice.querySelector("input")!.click();
+  await eventually(() => expect(text(page.querySelector("td[data-label='Goodput, req/s']"))).toBe("3.00"));
+});
+
+test("a list without a run has a way to begin", async () => {
+  const page = open([]);
+  await eventually(() => expect(text(page.querySelector("h2"))).toBe("No run yet"));
+  expect([...page.querySelectorAll("a")].map((a) => a.getAttribute("href"))).toEqual(["#/new", "#/new?from=simulator"]);
+});

@@ -1,0 +1,168 @@
+import { expect, test, vi } from "vitest";
+import type { Run } from "../api/client";
+import { answer, card, eventually, show, text } from "../testing/page";
+import { SweepPart } from "./sweep";
+
+vi.mock("uplot", async () => ({ default: (await import("../testing/plot")).FakePlot }));
+
+const path = "phases.profiling.concurrency";
+const limit = { metric: "time_to_first_token", statistic: "p95", operator: "<", threshold: 45, unit: "ms" };
+
+/** estimate is a mean of so many runs with an interval of ± 1. */
+const estimate = (mean: number, runs = 3) => ({ mean, low: mean - 1, high: mean + 1, runs });
+
+function row(concurrency: number, outcome: string, tokens: number, ttft: number, runs = 3, more = {}) {
+  return {
+    name: `concurrency ${concurrency}`,
+    values: { [path]: concurrency },
+    runs: Array.from({ length: runs }, (_, i) => ({ id: `c${concurrency}-${i}`, client: "ok" })),
+    outcome,
+    pareto: outcome !== "fail",
+    readings: [],
+    metrics: {
+      request_throughput: { unit: "requests/sec", statistics: { avg: estimate(tokens / 10, runs) } },
+      output_token_throughput: { unit: "tokens/sec", statistics: { avg: estimate(tokens, runs) } },
+      output_token_throughput_per_user: {
+        unit: "tokens/sec/user",
+        statistics: { p50: estimate(tokens / concurrency, runs) },
+      },
+      time_to_first_token: { unit: "ms", statistics: { p95: estimate(ttft, runs), p99: estimate(ttft, runs) } },
+    },
+    ...more,
+  };
+}
+
+const sweep = (rows: object[], more = {}) => ({
+  type: "grid",
+  parameters: [{ path, name: "concurrency" }],
+  confidence_level: 0.95,
+  limits: [],
+  rows,
+  best_throughput: null,
+  best_latency: null,
+  latency_metric: "time_to_first_token",
+  findings: [],
+  search: null,
+  ...more,
+});
+
+function open(of: object, progress: object) {
+  answer({ "api/runs/s/sweep": of, "api/runs/s/children": { items: [] } });
+  const run = { id: "s", kind: "sweep", name: "s", state: "completed", labels: {}, progress };
+  return show(<SweepPart run={run as unknown as Run} />);
+}
+
+/** charts are the charts of a page in words: title, points, limits. */
+const charts = (page: Element) => [...page.querySelectorAll("[role=img]")].map((e) => e.getAttribute("aria-label")!);
+
+const reading = (observed: number) => ({ ...limit, observed, met: observed < limit.threshold });
+const edge = (at: number, value: number, observed: number, valid = true) => ({
+  value,
+  row: at,
+  valid,
+  readings: [reading(observed)],
+});
+
+const search = (valid: boolean) =>
+  sweep([row(64, "pass", 600, 31), row(100, "fail", 650, 74), row(128, "excluded", 660, 40)], {
+    type: "adaptive_search",
+    limits: [limit],
+    best_throughput: 0,
+    findings: ["Highest concurrency within the limits: 64."],
+    search: {
+      planner: "monotonic_sla",
+      reason: "max_iterations",
+      reason_text: "it made as many probes as it may",
+      boundaries: [
+        {
+          parameter: { path, name: "concurrency" },
+          pass: edge(0, 64, 31),
+          fail: edge(1, 100, 74, valid),
+          binding: limit,
+          interval: null,
+        },
+      ],
+      optima: [],
+    },
+  });
+
+test("a search begins with its answer: value, limit, both sides, validity, and why it ended", async () => {
+  const page = open(search(true), { cells_total: 16, cells_done: 8 });
+  await eventually(() => expect(card(page, "Answer")).not.toBeNull());
+  expect(text(page.querySelector("h2"))).toBe("Answer");
+  const part = card(page, "Answer")!;
+  expect(text(part.querySelector(".headline"))).toBe(
+    "Highest concurrency within the limits 64 deciding probes are valid",
+  );
+  expect([...part.querySelectorAll("tr")].map(text)).toEqual([
+    "Limit concurrency 64 , within concurrency 100 , beyond",
+    "TTFT p95 < 45.0 ms 31.0 ±1.00 ms 74.0 ±1.00 ms",
+  ]);
+  expect(text(part)).toContain("The search ended: it made as many probes as it may.");
+  // A search that ended early is not an aborted one.
+  expect(page.querySelector("[role=progressbar]")!.getAttribute("aria-valuenow")).toBe("100");
+  expect(text(page.querySelector(".phase"))).toBe("runs 8 ended");
+});
+
+test("an answer that rests on a distorted probe says so", async () => {
+  const page = open(search(false), { cells_total: 16, cells_done: 8 });
+  await eventually(() => expect(text(page.querySelector(".headline"))).toContain("a deciding probe is distorted"));
+});
+
+test("the values of a search are named, judged, and in the charts with the limit", async () => {
+  const page = open(search(true), { cells_total: 16, cells_done: 8 });
+  await eventually(() => expect(card(page, "Values")).not.toBeNull());
+  const rows = [...card(page, "Values")!.querySelectorAll("tbody tr")].map(text);
+  expect(rows.map((r) => r.split(" ").slice(0, 5).join(" "))).toEqual([
+    "concurrency 64 within the limits",
+    "concurrency 100 beyond a limit",
+    "concurrency 128 excluded 66.0 ±1.00",
+  ]);
+  expect(charts(page)[0]).toBe(
+    "TTFT p95 against concurrency. concurrency 64: 64, 31 ms; concurrency 100: 100, 74 ms; concurrency 128: 128, 40 ms. " +
+      "limit 45.0 ms at 45 ms. answer 64 at 64",
+  );
+  const kinds = [...page.querySelectorAll(".chart")[0]!.querySelectorAll(".kind")].map(text);
+  expect(kinds).toEqual(["within the limits", "beyond a limit", "excluded: distorted by the load generator"]);
+});
+
+test("the repeats of a value are one row with a mean, an interval and its runs, and the best are marked", async () => {
+  const rows = [row(1, "measured", 100, 20, 3), row(8, "measured", 600, 60, 3, { pareto: false })];
+  const page = open(sweep(rows, { best_throughput: 1, best_latency: 0 }), { cells_total: 6, cells_done: 6 });
+  await eventually(() => expect(card(page, "Values")).not.toBeNull());
+  const body = card(page, "Values")!.querySelector("tbody")!;
+  expect([...body.querySelectorAll("tr")].map((r) => text(r.querySelector("td")))).toEqual([
+    "concurrency 1 lowest latency Pareto",
+    "concurrency 8 best throughput",
+  ]);
+  expect(text(body.querySelector("[data-label='TTFT p99']"))).toBe("20.0 ±1.00");
+  const runs = [...body.querySelectorAll("tr:first-child .runs-of a")];
+  expect(runs.map((a) => `${text(a)} ${a.getAttribute("href")}`)).toEqual([
+    "1 #/runs/c1-0",
+    "2 #/runs/c1-1",
+    "3 #/runs/c1-2",
+  ]);
+});
+
+test("a sweep is drawn against its load, per user and against latency, and every point has its value", async () => {
+  const rows = [row(1, "measured", 100, 20), row(8, "measured", 600, 60), row(32, "measured", 900, 300)];
+  const page = open(sweep(rows), { cells_total: 9, cells_done: 9 });
+  await eventually(() => expect(charts(page)).toHaveLength(4));
+  expect(charts(page).map((c) => c.split(". ")[0])).toEqual([
+    "TTFT p99 against concurrency",
+    "Output tokens/s against concurrency",
+    "Output tokens/s against output tokens/s of each user (median)",
+    "Output tokens/s against TTFT p99",
+  ]);
+  for (const chart of charts(page)) for (const n of [1, 8, 32]) expect(chart).toContain(`concurrency ${n}: `);
+});
+
+test("a sweep of any number of values has the interval of each", async () => {
+  for (const n of [11, 101]) {
+    const rows = Array.from({ length: n }, (_, i) => row(i + 1, "measured", 100 + i, 20));
+    const page = open(sweep(rows), { cells_total: n, cells_done: n });
+    await eventually(() => expect(page.querySelectorAll("td[data-label='TTFT p99']")).toHaveLength(n));
+    const cells = [...page.querySelectorAll("td[data-label='TTFT p99']")].map(text);
+    expect(cells.filter((c) => c !== "20.0 ±1.00")).toEqual([]);
+  }
+});
