@@ -130,7 +130,7 @@ func (c *Course) metric(i int) Metric {
 	if low, high, ok := series.Interval(); ok {
 		m.Low, m.High = new(shown(at, low)), new(shown(at, high))
 		half := (high - low) / 2
-		m.Detectable = new(shown(at, half + stat.Student(0.8, float64(series.Count()-1))*series.StandardError()))
+		m.Detectable = new(shown(at, half+stat.Student(0.8, float64(series.Count()-1))*series.StandardError()))
 		if m.Verdict == Inconclusive {
 			m.Needs = needed(series.Count(), series.Mean(), half, c.margin(i))
 		}
