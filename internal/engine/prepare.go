@@ -179,6 +179,7 @@ func (x *prepared) observe(env *environment) {
 		x.recordSamples(env),
 		x.readServerMetrics(env),
 		sendMetrics(x.plan, env),
+		sendSpans(x.plan, x.clock, env),
 		collect.NewTwin(env.twin),
 	} {
 		if o.Phase != nil {
