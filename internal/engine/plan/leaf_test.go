@@ -303,6 +303,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"runtime.report":                "what the command line prints",
 	"logging.level":                 "the command line's log",
 	"client.strict":                 "the command line's exit code",
+	"path.enabled":                  "engine.prepare, the options of the connections",
 	"otel.metricsUrl":               "what is sent to a collector; the engine reads it from the document",
 	"otel.streamMetricsEnabled":     "what is sent to a collector; the engine reads it from the document",
 	"otel.streamTimingEnabled":      "what is sent to a collector; the engine reads it from the document",

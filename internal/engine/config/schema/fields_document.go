@@ -12,7 +12,7 @@ func documentFields() []section {
 			{Path: "benchmark",
 				AIPerf: "models endpoint datasets phases artifacts slos tokenizer gpuTelemetry serverMetrics " +
 					"networkLatency otel mlflow wandb runtime logging metrics accuracy scenario unsafeOverride",
-				Own:   "runSlos gates tokenDeadline client",
+				Own:   "runSlos gates tokenDeadline client path",
 				Lacks: benchmarkLacks()},
 			{Path: "benchmark.slos", Flags: "--goodput"},
 			{Path: "benchmark.runSlos", Flags: "--slo"},
@@ -42,6 +42,8 @@ func documentFields() []section {
 			{Path: "benchmark.logging", AIPerf: "level"},
 			{Path: "benchmark.logging.level", Value: "INFO",
 				Choices: "TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL", Flags: "--log-level"},
+			{Path: "benchmark.path", Own: "enabled"},
+			{Path: "benchmark.path.enabled", Value: true, Flags: "--no-path-telemetry"},
 			{Path: "benchmark.client", AIPerf: "strict certify"},
 			{Path: "benchmark.client.strict", Flags: "--strict-client"},
 			{Path: "benchmark.client.certify", Value: "none", Choices: "none before after", Forms: []Form{FormBoolean}},
