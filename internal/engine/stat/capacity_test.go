@@ -95,6 +95,12 @@ func TestTruncation(t *testing.T) {
 	if cut, last := Truncation(values); cut != 10 || last {
 		t.Errorf("Truncation = %d, %v, want 10, false", cut, last)
 	}
+	errors := marginalErrors([]float64{215.2, 166.8, 148, 147.2, 148, 147.6, 148, 148.4})
+	for d, want := range []float64{61.919687, 6.288047, 0.023704, 0.033280} {
+		if math.Abs(errors[d]-want) > 5e-7+1e-6*want {
+			t.Errorf("statistic from batch %d on = %v, want %v", d, errors[d], want)
+		}
+	}
 	if cut := SteadyFrom(values); cut != 0 {
 		t.Errorf("SteadyFrom = %d, want 0: the cut is shorter than 20 requests", cut)
 	}

@@ -45,6 +45,8 @@ func TestWelch(t *testing.T) {
 	near(t, "low, 90 %", percent(low), -3.733700)
 	near(t, "high, 90 %", percent(high), -1.891702)
 	near(t, "detectable", d.Detectable(), 0.01628234)
+	low, _ = d.Interval(1 - 2*0.425865) // which ends at the margin of a test with this p-value
+	near(t, "margin of p 0.425865", percent(-low), 3)
 	if d.Equivalent(math.Log(1.03)) {
 		t.Error("equivalent within 3 %, want not: the p-value is 0.43")
 	}

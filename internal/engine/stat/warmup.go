@@ -17,28 +17,37 @@ func Truncation(values []float64) (cut int, last bool) {
 	if k < 2 {
 		return 0, false
 	}
-	sums := make([]float64, k)
-	for i := range sums {
+	batches := make([]float64, k)
+	for i := range batches {
 		for _, v := range values[i*mserBatch : (i+1)*mserBatch] {
-			sums[i] += v / mserBatch
+			batches[i] += v / mserBatch
 		}
 	}
+	errors := marginalErrors(batches)
+	at := 0
+	for d, e := range errors {
+		if e < errors[at] {
+			at = d
+		}
+	}
+	return at * mserBatch, at == len(errors)-1
+}
+
+// marginalErrors returns the squares of the marginal standard errors of the batches from each of the first half on.
+func marginalErrors(batches []float64) []float64 {
+	k := len(batches)
+	out := make([]float64, (k-1)/2+1)
 	var mean, squares float64 // of the batches from d on
-	best, at := math.Inf(1), 0
-	latest := (k - 1) / 2
 	for d := k - 1; d >= 0; d-- {
 		n := float64(k - d)
-		delta := sums[d] - mean
+		delta := batches[d] - mean
 		mean += delta / n
-		squares += delta * (sums[d] - mean)
-		if d > latest {
-			continue
-		}
-		if marginal := squares / (n * n); marginal <= best {
-			best, at = marginal, d
+		squares += delta * (batches[d] - mean)
+		if d < len(out) {
+			out[d] = squares / (n * n)
 		}
 	}
-	return at * mserBatch, at == latest
+	return out
 }
 
 // SteadyFrom returns how many of the first values do not belong to the steady state: those of

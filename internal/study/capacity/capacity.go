@@ -100,7 +100,7 @@ const (
 	Settled     Reason = "settled"       // levels are whole numbers, and two neighbours are confirmed as good and bad
 	NotMet      Reason = "not_found"     // the least load misses the objectives
 	InRange     Reason = "range"         // the largest load of the range meets them
-	NotMonotone Reason = "non_monotone"  // more load met the objectives better than less
+	NotMonotone Reason = "non_monotone"  // in two pairs of probes, more load met the objectives better than less
 	OutOfProbes Reason = "budget_probes" // as many probes as permitted
 	OutOfTime   Reason = "budget_time"   // as much time of load as permitted
 	Broken      Reason = "probes_failed" // probes without a measurement, one after another
@@ -136,6 +136,7 @@ const (
 	mostFailures  = 3   // probes without a measurement, one after another
 	mostDoublings = 4   // longest window, as a multiple
 	farApart      = 4   // deviations by which more load may be better than less
+	mostContrary  = 2   // pairs of probes in which it was; with as many, the search ends
 	settling      = 2   // deviations from the target by which a level is good or bad for certain
 	surprising    = 3   // deviations by which the lower end may be worse than expected
 	nearEstimate  = 0.8 // of the estimate: from here on, latencies say how long a window must be
@@ -444,24 +445,52 @@ func (s *Search) attained() []stat.Attained {
 	return out
 }
 
-// contrary reports whether a level has more good requests than a lower one, by more than chance.
-// Levels of overload say nothing: there the share depends on when the queue began to grow.
+// contrary reports whether levels have more good requests than lower ones by more than chance, and did so in two
+// pairs of probes: where a busy period is as long as a window, one pair happens. Levels of overload say nothing: there
+// the share depends on when the queue began to grow.
 func (s *Search) contrary() bool {
 	all := s.attained()
-	// The dispersion of the fit would count the contradiction itself as chance.
-	dispersion := stat.LeastDispersion(s.fit.Within)
-	for _, a := range all {
-		for _, b := range all {
-			if a.Level >= b.Level || a.Light || b.Light || b.Good < b.N/2 {
-				continue
-			}
-			deviation := math.Sqrt(dispersion * (variance(&a) + variance(&b)))
-			if b.Good/b.N-a.Good/a.N > farApart*deviation {
-				return true
+	used := make([]bool, len(all))
+	pairs := 0
+	for i := range all {
+		for j := range all {
+			if !used[i] && !used[j] && s.contradict(all, i, j) {
+				used[i], used[j] = true, true
+				pairs++
 			}
 		}
 	}
-	return false
+	return pairs >= mostContrary
+}
+
+// contradict reports whether the second of two probes had more load, and more good requests.
+func (s *Search) contradict(all []stat.Attained, lower, higher int) bool {
+	a, b := &all[lower], &all[higher]
+	if a.Level >= b.Level || a.Light || b.Light || b.Good < b.N/2 {
+		return false
+	}
+	variances := variance(a) + variance(b)
+	beyond := func(dispersion float64) bool {
+		return b.Good/b.N-a.Good/a.N > farApart*math.Sqrt(dispersion*variances)
+	}
+	// How much windows differ is what the others say: the two themselves would count their contradiction as chance. The
+	// blocks within windows say too little.
+	return beyond(stat.LeastDispersion(s.fit.Within)) && beyond(s.dispersionWithout(all, lower, higher))
+}
+
+// dispersionWithout returns the dispersion of the measurements but two.
+func (s *Search) dispersionWithout(all []stat.Attained, i, j int) float64 {
+	others := make([]stat.Attained, 0, len(all))
+	for k, m := range all {
+		if k != i && k != j {
+			others = append(others, m)
+		}
+	}
+	if len(others) == 0 {
+		return s.fit.Dispersion
+	}
+	f := stat.FitCapacity(others, s.options.Target)
+	return f.Dispersion
 }
 
 // variance returns that of a share of independent requests, at least that of half a request.
