@@ -181,7 +181,8 @@ func (it *Item) Publish(what run.EventType) {
 // Announce publishes an event of a study with what it says, which does not change any more.
 func (it *Item) Announce(what run.EventType, news any) {
 	r := it.View()
-	it.backing.Publisher.Publish(run.Event{Type: what, RunID: r.ID, At: time.Now().UTC(), Run: r, State: r.State, News: news})
+	ev := run.Event{Type: what, RunID: r.ID, At: time.Now().UTC(), Run: r, State: r.State, News: news}
+	it.backing.Publisher.Publish(ev)
 }
 
 // PublishPhase publishes an event of a phase with a snapshot; nil = there is none.

@@ -122,7 +122,9 @@ func purpose(r capacity.Role) string {
 
 // announceEnd says what a trial of a variation has shown, and what that changes in the answer.
 func (p *performance) announceEnd(at int, t *cell.Trial) {
-	e := evidence{Index: p.measured() - 1, Label: p.outcomes[at].Label, Role: trialRole, RunID: t.RunID, Failure: t.Failure}
+	e := evidence{
+		Index: p.measured() - 1, Label: p.outcomes[at].Label, Role: trialRole, RunID: t.RunID, Failure: t.Failure,
+	}
 	if p.doc.Paired() { // the blocks change the answer, not the ends of the runs
 		e.Index, e.Role = at, []string{paired.A: "a", paired.B: "b"}[at]
 		p.item.Announce(run.EventChildFinished, finishedNews{e})
@@ -132,7 +134,9 @@ func (p *performance) announceEnd(at int, t *cell.Trial) {
 	if a != nil && len(a.Evidence) > 0 {
 		last := &a.Evidence[len(a.Evidence)-1]
 		e.Role, e.Failure = last.Role, last.Failure
-		e.measured = &measured{X: last.X, Value: last.Value, Low: last.Low, High: last.High, Effective: last.Effective, Flags: last.Flags}
+		e.measured = &measured{
+			X: last.X, Value: last.Value, Low: last.Low, High: last.High, Effective: last.Effective, Flags: last.Flags,
+		}
 	}
 	p.item.Announce(run.EventChildFinished, finishedNews{e})
 	p.announceAnswer(a)

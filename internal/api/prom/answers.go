@@ -23,7 +23,8 @@ func (e *emitter) study(r *run.Run, a *results.Answer) {
 		used = float64(r.Study.Done) / float64(r.Study.Total)
 	}
 	e.gauge(family("aiperfd_experiment_budget_used_ratio",
-		"Share of the budget of the experiment that is spent: of the part of it that is spent most.", "run_id", "kind"), used, r.ID, kind)
+		"Share of the budget of the experiment that is spent: of the part of it that is spent most.",
+		"run_id", "kind"), used, r.ID, kind)
 	if a != nil {
 		e.answer(a)
 	}
@@ -52,12 +53,14 @@ func (e *emitter) estimate(a *results.Answer, metric string, value, low, high *f
 		name, help string
 		value      *float64
 	}{
-		{"estimate", "What the experiment measured: the capacity as a level of load, the change from server A to B as a share.", value},
+		{"estimate", "What the experiment measured: the capacity as a level of load, " +
+			"the change from server A to B as a share.", value},
 		{"low", "Lower end of the interval of aiperfd_answer_estimate.", low},
 		{"high", "Upper end of the interval of aiperfd_answer_estimate.", high},
 	} {
 		if part.value != nil {
-			e.gauge(family("aiperfd_answer_"+part.name, part.help, "run_id", "kind", "metric"), *part.value/unit, a.RunID, a.Kind, metric)
+			d := family("aiperfd_answer_"+part.name, part.help, "run_id", "kind", "metric")
+			e.gauge(d, *part.value/unit, a.RunID, a.Kind, metric)
 		}
 	}
 }
