@@ -25,6 +25,7 @@ import (
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
@@ -79,6 +80,8 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 }
 
 // Devices returns nothing: no run of a test has accelerators.
+func (f *fakeEngine) Paths(context.Context, *run.Run) (*paths.Report, error) { return nil, nil }
+
 func (f *fakeEngine) Devices(context.Context, *run.Run) (*gpu.Report, error) {
 	return nil, nil
 }

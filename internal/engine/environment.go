@@ -6,6 +6,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/samples"
@@ -50,6 +51,8 @@ type live struct {
 	// servers reads the servers' metrics while phases are performed; nil before and after that, and if it
 	// is off.
 	servers atomic.Pointer[telemetry.Recorder]
+	// paths keeps what the kernel counts of the connections; nil like servers.
+	paths   atomic.Pointer[collect.PathRecorder]
 	process processMeter
 }
 

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/telemetry"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
@@ -115,6 +116,25 @@ func (h *History) Devices(ctx context.Context, r *run.Run) (*gpu.Report, error) 
 		return nil, err
 	}
 	return files.Devices()
+}
+
+// Paths returns how the network behaved in a run, while it is active up to now; nil = nothing was counted. It waits
+// while too many others are read.
+func (h *History) Paths(ctx context.Context, r *run.Run) (*paths.Report, error) {
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer h.reading.Release(1)
+	if j := h.engine.job(r.ID); j != nil {
+		if live := j.live.paths.Load(); live != nil {
+			return live.Report(), nil
+		}
+	}
+	files, err := h.files(r)
+	if err != nil {
+		return nil, err
+	}
+	return files.Paths()
 }
 
 // ServerSummaries returns the metrics of the servers of a run in AIPerf's shape, as [History.Servers] does.

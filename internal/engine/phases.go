@@ -173,6 +173,7 @@ func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Ph
 	a.client = collect.NewClient(collect.ClientOptions{
 		Phase: p, Monitor: x.monitor, StampLag: x.prepared.stampLag,
 		InFlight: func() int64 { return a.load.InFlight() }, Objectives: x.prepared.plan.Objectives(),
+		Path: x.prepared.pathLoss(p),
 	})
 	observers := []collect.Observer{a.client.Observer(), a.silence.Observer()}
 	for _, o := range x.prepared.observers {

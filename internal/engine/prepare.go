@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
@@ -23,7 +24,9 @@ import (
 	"aiperfd/internal/engine/telemetry"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/transport"
+	"aiperfd/internal/engine/transport/netpath"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -62,6 +65,9 @@ type prepared struct {
 	server *diagnose.Server
 	// devices is what accelerators did; nil like server.
 	devices *gpu.Report
+	// paths keeps what the kernel counts of the connections; nil if it is off.
+	paths *collect.PathRecorder
+	path  *paths.Report // nil before the observers have ended, and if nothing was counted
 }
 
 // prepare does everything that may be slow before the first request: servers, tokenizers,
@@ -110,7 +116,12 @@ func prepare(ctx context.Context, p *plan.Plan, env *environment) (_ *prepared, 
 		return nil, &prepareError{run.CacheReset, err}
 	}
 	x.clock = bench.NewClock()
-	x.client = transport.New(env.connections(x.plan, x.clock))
+	connections := env.connections(x.plan, x.clock)
+	if x.plan.Document.Benchmark.Path.Enabled {
+		connections.Path = &netpath.Log{}
+		x.paths = collect.NewPathRecorder(connections.Path, connections.Proxy != nil || connections.EnvProxy)
+	}
+	x.client = transport.New(connections)
 	x.warnings = append(x.warnings, pollWarnings(x.plan)...)
 	if err := x.openFiles(env); err != nil { //nolint:contextcheck // what it starts goes on when ctx has ended
 		return nil, &prepareError{run.ExportFailed, fmt.Errorf("open result files: %w", err)}
@@ -178,7 +189,9 @@ func (x *prepared) observe(env *environment) {
 		x.recordSeries(env),
 		x.recordSamples(env),
 		x.readServerMetrics(env),
+		x.readPaths(env),
 		sendMetrics(x.plan, env),
+		sendSpans(x.plan, x.clock, env),
 		collect.NewTwin(env.twin),
 	} {
 		if o.Phase != nil {
@@ -231,6 +244,34 @@ func (x *prepared) readServerMetrics(env *environment) collect.RunObserver {
 		To: to, Forced: env.cancel.forced, Apart: x.plan.Document.Benchmark.Datasets[0].Apart(),
 		Ended: func(s *diagnose.Server, d *gpu.Report) { x.server, x.devices = s, d },
 	})
+}
+
+// readPaths begins to keep what the kernel counts of the connections, if the document asks for it.
+func (x *prepared) readPaths(env *environment) collect.RunObserver {
+	if x.paths == nil {
+		return collect.RunObserver{}
+	}
+	env.live.paths.Store(x.paths)
+	return collect.NewPath(collect.PathOptions{
+		To: x.paths, Read: x.client.ReadPaths, Ended: func(r *paths.Report) { x.path = r },
+	})
+}
+
+// pathLoss returns how many responses of a phase a loss on the network has concerned; nil = it is not known.
+func (x *prepared) pathLoss(p *spec.Phase) func(last bool) *verdict.Path {
+	if x.paths == nil {
+		return nil
+	}
+	return func(last bool) *verdict.Path {
+		if last {
+			x.client.ReadPaths()
+		}
+		all := x.paths.Counted(p.Index)
+		return &verdict.Path{
+			Responses: all.Responses, Affected: all.Affected, Sent: all.Segments, Retransmitted: all.Retransmitted,
+			Received: all.Received, OutOfOrder: all.OutOfOrder,
+		}
+	}
 }
 
 // deviceLines returns where the readings of accelerators go; nil = none are read.
@@ -343,6 +384,7 @@ func (x *prepared) endObservers(l *live) {
 	l.series.Store(nil)
 	l.samples.Store(nil)
 	l.servers.Store(nil)
+	l.paths.Store(nil)
 	for _, o := range x.observers {
 		if o.End != nil {
 			o.End(x.warnings.add)

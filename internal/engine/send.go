@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/collect"
@@ -17,7 +18,7 @@ import (
 	"aiperfd/internal/engine/telemetry/push"
 )
 
-// warnOTel is the warning on a run whose metrics did not all reach the collector.
+// warnOTel is the warning on a run whose metrics or spans did not all reach the collector.
 const warnOTel = "otel-incomplete"
 
 // sendMetrics begins to send the metrics of the run to a collector. It is zero if the plan names none.
@@ -27,27 +28,16 @@ func sendMetrics(p *plan.Plan, env *environment) collect.RunObserver {
 	if u == nil {
 		return collect.RunObserver{}
 	}
-	header := make(http.Header, len(o.Headers))
-	for name, value := range o.Headers {
-		header.Set(name, value.Reveal())
-	}
 	exporter := push.Start(push.Options{
-		Collector: push.Collector{
-			URL: u, GRPC: protocol == config.OTLPGRPC, Header: header, Timeout: o.Timeout.Duration(),
-			Plain: o.Compression == "none", Allow: env.opts.Allow, Dial: env.opts.Dial,
-		},
-		Source: metricsSource(p, env), Snapshot: env.live.snapshot.Load, Secrets: env.secrets, Log: env.notify.log,
+		Collector: collector(o, u, protocol, env), Source: metricsSource(p, env), Snapshot: env.live.snapshot.Load,
+		Secrets: env.secrets, Log: env.notify.log,
 	})
 	return collect.RunObserver{
 		// The exporter reads the snapshots of the run, which cover all phases.
 		Phase: func(*spec.Phase, *measure.Set) collect.Observer { return collect.Observer{} },
 		End: func(warn func(code, detail string)) {
-			ctx, abort := context.WithCancelCause(context.Background())
-			defer abort(nil)
-			env.cancel.onForce(abort)
-			if env.cancel.forced() {
-				abort(nil)
-			}
+			ctx, end := untilForced(env)
+			defer end()
 			sent := exporter.Close(ctx)
 			env.notify.note("info", "metrics were sent to the OpenTelemetry collector", map[string]any{
 				"payloads": sent.Payloads, "dropped": sent.Dropped, "rejected_points": sent.Rejected,
@@ -56,6 +46,28 @@ func sendMetrics(p *plan.Plan, env *environment) collect.RunObserver {
 				warn(warnOTel, text)
 			}
 		},
+	}
+}
+
+// untilForced returns a context that ends when the run is cancelled by force, or with end.
+func untilForced(env *environment) (ctx context.Context, end func()) {
+	ctx, abort := context.WithCancelCause(context.Background())
+	env.cancel.onForce(abort)
+	if env.cancel.forced() {
+		abort(nil)
+	}
+	return ctx, func() { abort(nil) }
+}
+
+// collector returns a collector of the section.
+func collector(o *config.OTel, u *url.URL, protocol string, env *environment) push.Collector {
+	header := make(http.Header, len(o.Headers))
+	for name, value := range o.Headers {
+		header.Set(name, value.Reveal())
+	}
+	return push.Collector{
+		URL: u, GRPC: protocol == config.OTLPGRPC, Header: header, Timeout: o.Timeout.Duration(),
+		Plain: o.Compression == "none", Allow: env.opts.Allow, Dial: env.opts.Dial,
 	}
 }
 
@@ -99,10 +111,16 @@ func metricsSource(p *plan.Plan, env *environment) otlp.Source {
 }
 
 // remote returns the URLs of the servers that are not reached through a socket of this machine.
-func remote(p *plan.Plan) (servers []*url.URL) {
+func remote(p *plan.Plan) []*url.URL {
+	return slices.DeleteFunc(serversByTarget(p), func(u *url.URL) bool { return u == nil })
+}
+
+// serversByTarget returns the URL of each target; nil = it is reached through a socket of this machine.
+func serversByTarget(p *plan.Plan) []*url.URL {
+	servers := make([]*url.URL, len(p.Targets))
 	for i := range p.Targets {
 		if t := &p.Targets[i]; !strings.HasPrefix(t.Address, "/") { // it is the path of a socket
-			servers = append(servers, t.URL)
+			servers[i] = t.URL
 		}
 	}
 	return servers

@@ -54,7 +54,7 @@ func (c *otlpCollector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // beside lets connections to the host "collector" reach c.
-func beside(t *testing.T, c *otlpCollector) func(*engine.Options) {
+func beside(t *testing.T, c http.Handler) func(*engine.Options) {
 	ln := memnet.Listen()
 	web := &http.Server{Handler: c}
 	var serving sync.WaitGroup

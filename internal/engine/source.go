@@ -21,8 +21,10 @@ func (x *prepared) newWork(ctx context.Context, env *environment) *load.Work {
 			data: x.data, models: &p.Models, choose: p.Seed.Rand(bench.StreamModelSelection),
 			restart: func(once bool) error { return x.data.restart(ctx, once) },
 		},
-		Encoder: request.NewEncoder(request.Options{Plan: p, RunID: env.id, TokenIDs: x.tokenIDs()}),
-		Sender:  x.sender, Received: x.received, Pacer: env.opts.Pacer, Stop: env.cancel,
+		Encoder: request.NewEncoder(request.Options{
+			Plan: p, RunID: env.id, TokenIDs: x.tokenIDs(), Traceparent: traceparent(p, env),
+		}),
+		Sender: x.sender, Received: x.received, Pacer: env.opts.Pacer, Stop: env.cancel,
 	})
 }
 

@@ -125,6 +125,7 @@ type ownMembers struct {
 	Status          int                      `json:"status"`
 	Stamps          lineStamps               `json:"stamps"`
 	Connection      lineConnection           `json:"connection"`
+	Path            *linePath                `json:"path"`
 	Items           int                      `json:"items"`
 	RequestedTokens bench.Tokens             `json:"requested_tokens"`
 	Images          int                      `json:"images"`
@@ -167,21 +168,27 @@ type lineStamps struct {
 }
 
 type lineConnection struct {
-	Reused   bool          `json:"reused"`
-	Kernel   bool          `json:"kernel"`
-	DNS      time.Duration `json:"dns_ns"`
-	Connect  time.Duration `json:"connect_ns"`
-	TLS      time.Duration `json:"tls_ns"`
-	Blocked  time.Duration `json:"blocked_ns"`
-	Retries  int           `json:"retries"`
-	Wasted   time.Duration `json:"wasted_ns"`
-	Held     time.Duration `json:"held_ns"`
-	Reads    int32         `json:"reads"`
-	Writes   int32         `json:"writes"`
-	Polls    int32         `json:"polls"`
-	Sent     bench.Bytes   `json:"sent_bytes"`
-	Received bench.Bytes   `json:"received_bytes"`
-	Trace    *bench.Trace  `json:"-"` // is not read
+	Reused   bool            `json:"reused"`
+	Kernel   bool            `json:"kernel"`
+	DNS      time.Duration   `json:"dns_ns"`
+	Connect  time.Duration   `json:"connect_ns"`
+	TLS      time.Duration   `json:"tls_ns"`
+	Blocked  time.Duration   `json:"blocked_ns"`
+	Retries  int             `json:"retries"`
+	Wasted   time.Duration   `json:"wasted_ns"`
+	Held     time.Duration   `json:"held_ns"`
+	Reads    int32           `json:"reads"`
+	Writes   int32           `json:"writes"`
+	Polls    int32           `json:"polls"`
+	Sent     bench.Bytes     `json:"sent_bytes"`
+	Received bench.Bytes     `json:"received_bytes"`
+	Trace    *bench.Trace    `json:"-"` // is not read
+	Path     bench.PathCount `json:"-"` // stands beside it
+}
+
+type linePath struct {
+	Retransmitted int32 `json:"retransmitted"`
+	OutOfOrder    int32 `json:"out_of_order"`
 }
 
 type lineCounts struct {
@@ -286,6 +293,9 @@ func (l *measuredLine) record() *bench.Record {
 	}
 	if m.Depth > 0 {
 		r.Lineage = &bench.Lineage{Depth: m.Depth, Root: m.Root}
+	}
+	if p := o.Path; p != nil {
+		r.Conn.Path = bench.PathCount{Known: true, Retransmitted: p.Retransmitted, OutOfOrder: p.OutOfOrder}
 	}
 	a := &r.Answer
 	a.Streamed, a.ResponseID, a.Model = o.Streamed, o.ResponseID, o.ResponseModel

@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/paths"
 )
 
 // Server returns what the servers' metrics say; nil = they were not read.
@@ -34,6 +35,18 @@ func (r *Results) Devices() (*gpu.Report, error) {
 		return nil, err
 	}
 	return report.GPU, nil
+}
+
+// Paths returns how the network behaved; nil = nothing was counted.
+func (r *Results) Paths() (*paths.Report, error) {
+	report, _, err := r.Report()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // a run that measured nothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	return report.Path, nil
 }
 
 // ServerSummaries returns the metrics of the servers by host and port; empty = there are none.

@@ -23,8 +23,10 @@ func TestNamedTestsExist(t *testing.T) {
 			return err
 		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):
 			return filepath.SkipDir
-		case strings.HasSuffix(path, ".txtar"):
+		case strings.HasSuffix(path, ".txtar"), strings.HasSuffix(path, ".mjs"):
 			exists[d.Name()] = true
+		case strings.Contains(path, ".test.ts"):
+			exists[strings.TrimPrefix(filepath.ToSlash(path), "../../web/src/")] = true
 		case strings.HasSuffix(path, "_test.go"):
 			source, err := os.ReadFile(path)
 			for _, m := range declared.FindAllSubmatch(source, -1) {
@@ -37,7 +39,7 @@ func TestNamedTestsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`(Test\\w+|\\w+\\.txtar)`").FindAllSubmatch(text, -1)
+	named := regexp.MustCompile("`(Test\\w+|\\w+\\.(?:txtar|mjs)|[\\w/]+\\.test\\.tsx?)`").FindAllSubmatch(text, -1)
 	if len(named) < 60 {
 		t.Fatalf("found %d names only", len(named))
 	}

@@ -131,7 +131,8 @@ async function replay(page, recording, traffic, extra) {
   });
 }
 
-/** photograph calls back with a picture of each theme and width of a state. */
+/** photograph calls back with a picture of each theme and width of a state. It returns what the page asked for that
+ * is not recorded, and the numbers that are hidden at some width. */
 async function photograph(state, take, css = "") {
   const recording = JSON.parse(gunzipSync(readFileSync(recordingOf(state))));
   const context = await browser.newContext({
@@ -140,7 +141,7 @@ async function photograph(state, take, css = "") {
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const traffic = { open: 0, unknown: new Set() };
-  const problems = [];
+  const problems = [], cut = [];
   page.on("pageerror", (e) => problems.push(String(e)));
   page.on("request", () => traffic.open++);
   for (const end of ["requestfinished", "requestfailed"]) page.on(end, () => traffic.open--);
@@ -156,6 +157,7 @@ async function photograph(state, take, css = "") {
     for (const width of widths) {
       await page.setViewportSize({ width, height: 1000 });
       const height = await sized(page, width, traffic);
+      for (const text of await hidden(page)) cut.push(`${state} at ${width} px: ${text}`);
       const shot = async (by, format) => {
         const clip = { x: 0, y: 0, width, height, scale: by };
         return (await cdp.send("Page.captureScreenshot", { ...format, clip })).data;
@@ -174,7 +176,28 @@ async function photograph(state, take, css = "") {
   }
   await context.close();
   assert.deepEqual(problems, [], `errors on the page ${state}`);
-  return traffic.unknown;
+  return { unknown: traffic.unknown, cut };
+}
+
+/** hidden lists the numbers that a reader of a window does not see without moving the page sideways: those beyond
+ * its edge, beyond the edge of a part that scrolls, or cut. */
+function hidden(page) {
+  return page.evaluate(() => {
+    const out = [];
+    for (const cell of document.querySelectorAll("main td, main .tile b, main .figures, main .headline")) {
+      const box = cell.getBoundingClientRect();
+      if (!/\d/.test(cell.textContent) || !cell.checkVisibility() || box.width === 0) continue;
+      let [left, right] = [0, innerWidth];
+      for (let e = cell; e.tagName !== "MAIN"; e = e.parentElement) {
+        if (getComputedStyle(e).overflowX === "visible") continue;
+        if (e === cell && e.scrollWidth > e.clientWidth + 1) right = -1;
+        const edge = e.getBoundingClientRect();
+        [left, right] = [Math.max(left, edge.left), Math.min(right, edge.right)];
+      }
+      if (box.left < left - 1 || box.right > right + 1) out.push(cell.textContent.trim().slice(0, 40));
+    }
+    return out;
+  });
 }
 
 /** difference compares two pictures in the browser. It is the largest mean difference of a square of 4 × 4
@@ -264,6 +287,17 @@ async function prove() {
     console.log(`${name}: ${text}`);
     assert.ok(found.every((most) => most > tolerance), `${name} is not found in all pictures of ${state}: ${text}`);
   }
+  const wide = {
+    "a table is wider than the window": ["compare", ".values td{min-width:40rem}"],
+    "a table is beyond the edge": ["sweep", ".values{transform:translateX(250vw)}"],
+  };
+  for (const [name, [state, css]] of Object.entries(wide)) {
+    const { cut } = await photograph(state, () => undefined, css);
+    console.log(`${name}: ${new Set(cut).size} numbers`);
+    for (const width of widths) {
+      assert.ok(cut.some((text) => text.startsWith(`${state} at ${width} px`)), `${name} is not found in ${width} px`);
+    }
+  }
 }
 
 async function check(wanted) {
@@ -272,7 +306,7 @@ async function check(wanted) {
   const failed = [];
   let count = 0;
   for (const state of wanted) {
-    await photograph(state, async (name, shot, format) => {
+    const { cut } = await photograph(state, async (name, shot, format) => {
       count++;
       if (!existsSync(reference(name))) return failed.push(`${name} has no reference`);
       const before = readFileSync(reference(name));
@@ -285,6 +319,7 @@ async function check(wanted) {
       writeFileSync(join(folder, `${name}-now.webp`), Buffer.from(now, "base64"));
       writeFileSync(join(folder, `${name}-now-full.png`), Buffer.from(await shot(1, { format: "png" }), "base64"));
     });
+    failed.push(...new Set(cut.map((text) => "a number is not in the window: " + text)));
   }
   assert.deepEqual(failed, [], `look at ${folder}; if it is meant to be so, run scripts/looks/run.sh update`);
   console.log(`looks: ${count} pictures are as before, in ${((performance.now() - began) / 1000).toFixed(0)} s`);
@@ -293,7 +328,7 @@ async function check(wanted) {
 async function update(wanted) {
   mkdirSync(join(here, "references"), { recursive: true });
   for (const state of wanted) {
-    const unknown = await photograph(state, async (name, shot, format) => {
+    const { unknown } = await photograph(state, async (name, shot, format) => {
       writeFileSync(reference(name), Buffer.from(await shot(scale, format), "base64"));
     });
     // What continues a series is not recorded.

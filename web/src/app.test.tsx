@@ -57,7 +57,7 @@ test("an address that is no page has a title and two ways on", async () => {
   location.hash = "#/nowhere";
   const page = show(<App />);
   await eventually(() => expect(text(page.querySelector("main h1"))).toBe("There is no such page"));
-  expect(document.title).toBe("Not found · aiperfd");
+  await eventually(() => expect(document.title).toBe("Not found · aiperfd"));
   expect([...page.querySelectorAll("main a")].map((a) => a.getAttribute("href"))).toEqual(["#/", "#/new"]);
   location.hash = "";
 });

@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
@@ -32,6 +33,8 @@ type Servers interface {
 	Servers(ctx context.Context, r *run.Run) (*diagnose.Server, error)
 	// Devices returns it, of an active run up to now; nil = they were not read.
 	Devices(ctx context.Context, r *run.Run) (*gpu.Report, error)
+	// Paths returns how the network behaved; nil = nothing was counted.
+	Paths(ctx context.Context, r *run.Run) (*paths.Report, error)
 	// Answer returns what a study says, so far or at its end; fs.ErrNotExist if it has no answer, or none yet.
 	Answer(id string) (*results.Answer, error)
 }
@@ -273,7 +276,11 @@ func (h *Handler) withSnapshots(ctx context.Context, runs ...*run.Run) ([]Run, e
 		if err != nil { // the same
 			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("what GPUs say of the run is left out of a scrape")
 		}
-		out = append(out, Run{Run: r, Snapshot: snap, Server: server, GPU: devices, Answer: h.answer(r)})
+		network, err := h.Servers.Paths(ctx, r)
+		if err != nil { // the same
+			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("what the network did in the run is left out of a scrape")
+		}
+		out = append(out, Run{Run: r, Snapshot: snap, Server: server, GPU: devices, Path: network, Answer: h.answer(r)})
 	}
 	return out, nil
 }

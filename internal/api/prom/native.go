@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
@@ -27,6 +28,7 @@ type Run struct {
 	Snapshot *run.Snapshot
 	Server   *diagnose.Server // what its servers' metrics say; nil = they were not read
 	GPU      *gpu.Report      // what its accelerators did; nil = they were not read
+	Path     *paths.Report    // how the network behaved; nil = nothing was counted
 	Answer   *results.Answer  // of a study; nil = it has none
 	Aside    bool             // a study of which only its progress and its answer are shown
 }
@@ -73,6 +75,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		}
 		if r.Server != nil {
 			e.servers(r.Run, r.Server)
+		}
+		if r.Path != nil {
+			e.paths(r.Run, r.Path)
 		}
 		if r.GPU != nil {
 			e.gpus(r.Run, r.Snapshot, r.GPU)

@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
@@ -34,6 +35,8 @@ type Recorded interface {
 	Servers(ctx context.Context, r *run.Run) (*diagnose.Server, error)
 	// Devices returns what the accelerators did in a run, in an active one up to now; nil = they were not read.
 	Devices(ctx context.Context, r *run.Run) (*gpu.Report, error)
+	// Paths returns how the network behaved; nil = nothing was counted.
+	Paths(ctx context.Context, r *run.Run) (*paths.Report, error)
 	// ServerSummaries returns the metrics of the servers of a run in AIPerf's shape; empty = there are none.
 	ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error)
 	// Sweep returns what the runs of a sweep say together; fs.ErrNotExist if there is none yet.

@@ -56,6 +56,15 @@ type Connection struct {
 	Sent     Bytes         // size of the request body
 	Received Bytes         // size of the response body on the wire
 	Trace    *Trace        // nil unless the run exports traces
+	Path     PathCount     `json:",omitzero"`
+}
+
+// PathCount is what the kernel counted of a connection from the end of the response before, or from its opening,
+// to the end of this one.
+type PathCount struct {
+	Known         bool  // most responses of a fast load are not read one by one
+	Retransmitted int32 // segments of the request that were sent again
+	OutOfOrder    int32 // segments of the response that came after a gap
 }
 
 // Trace is what only the trace of a request contains, besides its timestamps.

@@ -34,6 +34,9 @@ type ClientOptions struct {
 	// StampLag returns how long received bytes waited for the client since the run
 	// began, by the kernel's stamps; nil = the transport does not measure it.
 	StampLag func() verdict.Histogram
+	// Path returns how many responses of the phase a loss on the network has concerned so far, or last if all
+	// are in; nil = it is not known.
+	Path func(last bool) *verdict.Path
 }
 
 // NewClient returns the client of a phase.
@@ -94,6 +97,9 @@ func (c *Client) look(l *Look) {
 		now := o.StampLag()
 		lag := now.Since(&c.stamps)
 		observed.Load.StampLag = &lag
+	}
+	if o.Path != nil {
+		observed.Path = o.Path(l.Last)
 	}
 	report := verdict.Judge(&observed)
 	c.Report = &report

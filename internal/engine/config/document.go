@@ -76,6 +76,7 @@ type Benchmark struct {
 	Tokenizer     Tokenizer      `json:"tokenizer"`
 	GPUTelemetry  GPUTelemetry   `json:"gpuTelemetry"`
 	ServerMetrics ServerMetrics  `json:"serverMetrics"`
+	Path          Path           `json:"path"`
 	Runtime       Runtime        `json:"runtime"`
 	Logging       Logging        `json:"logging"`
 	Client        Client         `json:"client"`
@@ -454,6 +455,11 @@ type GPUTelemetry struct {
 	Mode        string       `json:"mode"`        // summary (default), realtime_dashboard
 	Interval    Seconds      `json:"interval"`    // between two readings of a page, at least; default 0.333
 	Devices     []string     `json:"devices"`     // ids, indices, pods or namespaces; none = all devices
+}
+
+// Path configures what the kernel is asked of the connections of the load.
+type Path struct {
+	Enabled bool `json:"enabled"` // default true: round trips, retransmissions and segments out of order are counted
 }
 
 // Gates decide, besides objectives, how a run is judged.

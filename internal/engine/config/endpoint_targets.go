@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/allow"
@@ -40,17 +41,20 @@ func checkTargets(in *input, e *Endpoint) {
 	if g := &in.doc.Benchmark.GPUTelemetry; g.Enabled {
 		servers = appendPages(in, servers, gpuTelemetryPath+".urls", g.URLs)
 	}
-	if o := &in.doc.Benchmark.OTel; o.MetricsURL != nil {
-		servers = appendServer(in, servers, reached{
-			Node: in.At(otelPath + ".metricsUrl"), At: in.Where(otelPath + ".metricsUrl"), Section: in.At(otelPath),
-		}, *o.MetricsURL)
-	}
-	if m := &in.doc.Benchmark.MLflow; m.TrackingURI != nil {
-		servers = appendServer(in, servers, reached{
-			Node: in.At(mlflowPath + ".trackingUri"), At: in.Where(mlflowPath + ".trackingUri"), Section: in.At(mlflowPath),
-		}, *m.TrackingURI)
-	}
+	o, m := &in.doc.Benchmark.OTel, &in.doc.Benchmark.MLflow
+	servers = appendReceiver(in, servers, otelPath, "metricsUrl", o.MetricsURL)
+	servers = appendReceiver(in, servers, otelPath, "tracesUrl", o.TracesURL)
+	servers = appendReceiver(in, servers, mlflowPath, "trackingUri", m.TrackingURI)
 	checkReach(in.Report, servers, in.At(""), in.options.Reach)
+}
+
+// appendReceiver adds a server to which results are sent, which gets the secrets of its section; nil = there is none.
+func appendReceiver(in *input, servers []reached, section, field string, u *secret.URL) []reached {
+	if u == nil {
+		return servers
+	}
+	path := section + "." + field
+	return appendServer(in, servers, reached{Node: in.At(path), At: in.Where(path), Section: in.At(section)}, *u)
 }
 
 // appendPages adds the servers of pages of metrics, which stand in a list at a path.
@@ -112,7 +116,8 @@ type reached struct {
 	URL    *url.URL
 	Socket string // path of the Unix socket that is used instead; empty = none
 	Proxy  bool   // other servers are reached through it
-	// Section is the part of the document whose secrets the server gets, and no others; nil = the rest.
+	// Section is the part of the document whose secrets the server gets, and no others; nil = the rest. Several
+	// servers may have one section.
 	Section *tree.Node
 }
 
@@ -145,18 +150,19 @@ func checkReach(r *problem.Report, servers []reached, root *tree.Node, o ReachOp
 			}
 		}
 	}
-	apart := make(map[*tree.Node]bool) // the nodes of sections with a server of their own
-	var others []reached
-	for _, s := range servers {
-		if s.Section == nil {
-			others = append(others, s)
+	apart := make(map[*tree.Node]bool) // the nodes of sections with servers of their own
+	for i, s := range servers {
+		sameSection := func(o reached) bool { return o.Section == s.Section }
+		if s.Section == nil || slices.IndexFunc(servers, sameSection) < i {
 			continue
 		}
+		own := slices.DeleteFunc(slices.Clone(servers), func(o reached) bool { return !sameSection(o) })
 		s.Section.Walk(func(n *tree.Node) {
 			apart[n] = true
-			check(n, []reached{s})
+			check(n, own)
 		})
 	}
+	others := slices.DeleteFunc(slices.Clone(servers), func(s reached) bool { return s.Section != nil })
 	root.Walk(func(n *tree.Node) {
 		if !apart[n] {
 			check(n, others)

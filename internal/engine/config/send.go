@@ -11,12 +11,12 @@ import (
 	"aiperfd/internal/engine/config/secret"
 )
 
-// otelPath is the canonical path of the section that sends metrics to a collector.
+// otelPath is the canonical path of the section that sends metrics and spans to collectors.
 const otelPath = "benchmark.otel"
 
-// OTel is a collector of OpenTelemetry that gets the metrics of the run while it is performed.
+// OTel is the collectors of OpenTelemetry that get the metrics and spans of the run while it is performed.
 type OTel struct {
-	MetricsURL    *secret.URL `json:"metricsUrl"` // nil = nothing is sent
+	MetricsURL    *secret.URL `json:"metricsUrl"` // nil = no metrics are sent
 	StreamMetrics bool        `json:"streamMetricsEnabled"`
 	StreamTiming  bool        `json:"streamTimingEnabled"`
 	Attributes    Params      `json:"customResourceAttributes"`
@@ -27,6 +27,29 @@ type OTel struct {
 	Timeout     Seconds `json:"timeout"`  // of one request
 	Compression string  `json:"compression"`
 	Histograms  string  `json:"histograms"`
+
+	TracesURL    *secret.URL `json:"tracesUrl"`    // nil = no spans are sent
+	TracesSample float64     `json:"tracesSample"` // share of traces, from 0 to 1
+	// which requests carry a traceparent: all, sampled, none; nil = sampled if spans are sent, else none
+	Propagate *string `json:"propagate"`
+}
+
+// The values of propagate.
+const (
+	PropagateAll     = "all"
+	PropagateSampled = "sampled"
+	PropagateNone    = "none"
+)
+
+// Propagation returns which requests carry a traceparent.
+func (o *OTel) Propagation() string {
+	switch {
+	case o.Propagate != nil:
+		return *o.Propagate
+	case o.TracesURL != nil:
+		return PropagateSampled
+	}
+	return PropagateNone
 }
 
 // The protocols of OTLP.
@@ -38,12 +61,17 @@ const (
 // grpcPort is the port that is registered for OTLP over gRPC.
 const grpcPort = "4317"
 
-// Collector returns the URL of the collector and its protocol; nil = there is none.
-func (o *OTel) Collector() (u *url.URL, protocol string) {
-	if o.MetricsURL == nil {
+// Collector returns the URL of the collector of metrics and its protocol; nil = there is none.
+func (o *OTel) Collector() (u *url.URL, protocol string) { return o.reached(o.MetricsURL) }
+
+// TracesCollector returns the URL of the collector of spans and its protocol; nil = there is none.
+func (o *OTel) TracesCollector() (u *url.URL, protocol string) { return o.reached(o.TracesURL) }
+
+func (o *OTel) reached(collector *secret.URL) (u *url.URL, protocol string) {
+	if collector == nil {
 		return nil, ""
 	}
-	u, err := url.Parse(o.MetricsURL.Reveal())
+	u, err := url.Parse(collector.Reveal())
 	switch {
 	case err != nil:
 		return nil, "" // it was checked
@@ -57,8 +85,10 @@ func (o *OTel) Collector() (u *url.URL, protocol string) {
 
 // secrets returns the texts that must not leave the section.
 func (o *OTel) secrets() (all []string) {
-	if o.MetricsURL != nil {
-		all = append(all, o.MetricsURL.Secrets()...)
+	for _, u := range []*secret.URL{o.MetricsURL, o.TracesURL} {
+		if u != nil {
+			all = append(all, u.Secrets()...)
+		}
 	}
 	for _, value := range o.Headers {
 		all = append(all, value.Reveal())
@@ -137,23 +167,51 @@ func mlflowGlob(glob string) string {
 // checkOTel checks that the fields of the section agree with each other.
 func checkOTel(in *input) {
 	o := &in.doc.Benchmark.OTel
-	if !in.Has(otelPath + ".metricsUrl") {
-		for name, differs := range map[string]bool{
-			"streamMetricsEnabled": !o.StreamMetrics, "streamTimingEnabled": !o.StreamTiming,
-			"customResourceAttributes": len(o.Attributes) > 0, "genAiProvider": o.GenAIProvider != nil,
-			"protocol": o.Protocol != nil, "headers": len(o.Headers) > 0,
-		} {
+	metrics, traces := in.Has(otelPath+".metricsUrl"), in.Has(otelPath+".tracesUrl")
+	needs := func(requirement string, given map[string]bool) {
+		for name, differs := range given {
 			if path := otelPath + "." + name; in.Has(path) && (differs || in.At(path).Flag != "") {
-				in.Conflict(in.shown(path), "needs the URL of a collector (metricsUrl)")
+				in.Conflict(in.shown(path), requirement)
 			}
 		}
-		return
 	}
-	if !o.StreamMetrics && !o.StreamTiming {
+	if !metrics {
+		needs("needs the URL of a collector (metricsUrl)", map[string]bool{
+			"streamMetricsEnabled": !o.StreamMetrics, "streamTimingEnabled": !o.StreamTiming,
+		})
+	}
+	if !metrics && !traces {
+		needs("needs the URL of a collector (metricsUrl or tracesUrl)", map[string]bool{
+			"customResourceAttributes": len(o.Attributes) > 0, "genAiProvider": o.GenAIProvider != nil,
+			"protocol": o.Protocol != nil, "headers": len(o.Headers) > 0,
+		})
+	}
+	if !traces && o.Propagation() == PropagateNone {
+		needs("needs the URL of a collector (tracesUrl), or requests that carry it (propagate)", map[string]bool{
+			"tracesSample": o.TracesSample != schema.Default[float64](otelPath+".tracesSample"),
+		})
+	}
+	if metrics && !o.StreamMetrics && !o.StreamTiming {
 		in.Conflict(otelPath+".streamMetricsEnabled",
 			"must not be off together with streamTimingEnabled: nothing would be sent")
 	}
-	if u, protocol := o.Collector(); u != nil && protocol == OTLPGRPC && u.Path != "" && u.Path != "/" {
-		in.FailValue(in.At(otelPath+".metricsUrl"), problem.CodeOutOfRange, "must have no path with the protocol grpc")
+	for name, collector := range map[string]*secret.URL{"metricsUrl": o.MetricsURL, "tracesUrl": o.TracesURL} {
+		if u, protocol := o.reached(collector); u != nil && protocol == OTLPGRPC && u.Path != "" && u.Path != "/" {
+			in.FailValue(in.At(otelPath+"."+name), problem.CodeOutOfRange, "must have no path with the protocol grpc")
+		}
+	}
+	checkPropagation(in)
+}
+
+// checkPropagation checks that requests get one traceparent.
+func checkPropagation(in *input) {
+	if in.doc.Benchmark.OTel.Propagation() == PropagateNone {
+		return
+	}
+	for name := range in.doc.Benchmark.Endpoint.Headers {
+		if strings.EqualFold(name, "traceparent") {
+			in.Conflict(in.shown(schema.Join(endpointPath+".headers", name)),
+				"must not be given while requests get this header of their own (otel.propagate is not none)")
+		}
 	}
 }

@@ -14,7 +14,9 @@ import (
 
 // plainOTel is the section without a collector.
 func plainOTel() OTel {
-	return OTel{StreamMetrics: true, StreamTiming: true, Timeout: 10, Compression: "gzip", Histograms: "exponential"}
+	return OTel{
+		StreamMetrics: true, StreamTiming: true, Timeout: 10, Compression: "gzip", Histograms: "exponential", TracesSample: 0.01,
+	}
 }
 
 func TestCollector(t *testing.T) {
@@ -34,9 +36,24 @@ func TestCollector(t *testing.T) {
 	}
 }
 
+func TestPropagation(t *testing.T) {
+	for section, want := range map[string]string{
+		`{}`:                              "none",
+		`{metricsUrl: h}`:                 "none",
+		`{tracesUrl: h}`:                  "sampled",
+		`{propagate: all}`:                "all",
+		`{tracesUrl: h, propagate: none}`: "none",
+	} {
+		d, _ := mustLoad(t, "benchmark: {model: m, phases: [{requests: 200}], otel: "+section+"}", LoadOptions{Choices: someChoices()})
+		if got := d.Benchmark.OTel.Propagation(); got != want {
+			t.Errorf("%s: %s, want %s", section, got, want)
+		}
+	}
+}
+
 // No form of a document shows secrets of a collector, and its headers are secret whatever they are called.
 func TestCollectorSecrets(t *testing.T) {
-	const document = `benchmark: {model: m, phases: [{requests: 200}], otel: {metricsUrl: "http://user:CANARY-PASSWORD@h:4318/?api_key=CANARY-QUERY", ` +
+	const document = `benchmark: {model: m, phases: [{requests: 200}], otel: {metricsUrl: "http://user:CANARY-PASSWORD@h:4318/?api_key=CANARY-QUERY", tracesUrl: "http://user:CANARY-TRACES@t:4318", ` +
 		`headers: {x-honeycomb-team: CANARY-HEADER}, customResourceAttributes: {api_key: CANARY-ATTRIBUTE, team: a}}, ` +
 		`mlflow: {trackingUri: "http://user:CANARY-TRACKING@m", token: CANARY-TOKEN, tags: {password: CANARY-TAG}}}`
 	d, _ := mustLoad(t, document, LoadOptions{Choices: someChoices()})
@@ -56,7 +73,7 @@ func TestCollectorSecrets(t *testing.T) {
 		}
 	}
 	secrets := strings.Join(d.Secrets(), " ")
-	for _, want := range []string{"CANARY-PASSWORD", "CANARY-QUERY", "CANARY-HEADER", "CANARY-ATTRIBUTE", "CANARY-TRACKING", "CANARY-TOKEN", "CANARY-TAG"} {
+	for _, want := range []string{"CANARY-PASSWORD", "CANARY-QUERY", "CANARY-TRACES", "CANARY-HEADER", "CANARY-ATTRIBUTE", "CANARY-TRACKING", "CANARY-TOKEN", "CANARY-TAG"} {
 		if !strings.Contains(secrets, want) {
 			t.Errorf("Secrets() = %q, want %s among them", secrets, want)
 		}
@@ -83,6 +100,9 @@ func TestCollectorReach(t *testing.T) {
 		{"metadata service", "", `{metricsUrl: "http://169.254.169.254"}`, "#/benchmark/otel/metricsUrl target-not-allowed"},
 		{"this daemon", "", `{metricsUrl: "http://127.0.0.1:9090"}`, "#/benchmark/otel/metricsUrl target-not-allowed"},
 		{"bound to another host", "", `{metricsUrl: "http://elsewhere:4318", headers: {a: "${secret:collector}"}}`, "#/benchmark/otel/headers/a secret-not-allowed"},
+		{"traces go elsewhere", "", `{metricsUrl: "http://collector:4318", tracesUrl: "http://elsewhere:4318", headers: {a: "${secret:collector}"}}`, "#/benchmark/otel/headers/a secret-not-allowed"},
+		{"in the URL of one of two", "", `{metricsUrl: "http://u:${secret:collector}@collector:4318", tracesUrl: "http://elsewhere:4318"}`, ""},
+		{"traces to the metadata service", "", `{tracesUrl: "http://169.254.169.254"}`, "#/benchmark/otel/tracesUrl target-not-allowed"},
 		{"of the servers", `, headers: {a: "${secret:collector}"}`, `{metricsUrl: "http://collector:4318"}`, "#/benchmark/endpoint/headers/a secret-not-allowed"},
 		{"of the servers, not of the collector", `, headers: {a: "${secret:other}"}`, `{metricsUrl: "http://collector:4318"}`, ""},
 	} {

@@ -326,6 +326,16 @@ func (p *page) gpus(r *Report) {
 	}
 }
 
+// path prints how the network behaved, in a line of the headline.
+func (p *page) path(r *Report) {
+	if r.Path == nil {
+		return
+	}
+	if line := r.Path.Line(); line != "" {
+		p.entry("", "Network", line, 0)
+	}
+}
+
 // perToken is the energy per output token in a sentence; empty = it is not known, or of several phases.
 func perToken(r *Report, vendor string, phases int) string {
 	v, ok := r.Results.Value(vendor+"_energy_per_output_token", metric.Avg)

@@ -42,6 +42,7 @@ func (p *page) headline(r *Report) {
 		before := p.lines()
 		p.servers(r)
 		p.gpus(r)
+		p.path(r)
 		from += p.lines() - before // they take no room from the warnings
 		p.clientReport(r)
 	} else {

@@ -26,6 +26,7 @@ func (w *RecordWriter) ownMembers(b []byte, r *bench.Record) []byte {
 		b = boolean(b, "ramp", true)
 	}
 	b = connection(b, &r.Conn)
+	b = pathCount(b, &r.Conn.Path)
 	b = some(b, "items", int64(r.Items))
 	b = some(b, "requested_tokens", int64(r.Content.RequestedTokens))
 	b = some(b, "images", int64(r.Content.Images))
@@ -111,6 +112,16 @@ func connection(b []byte, c *bench.Connection) []byte {
 		b = some(b, x.name, x.v)
 	}
 	return append(b, '}')
+}
+
+// pathCount appends what the kernel counted for the response, if that is known.
+func pathCount(b []byte, p *bench.PathCount) []byte {
+	if !p.Known {
+		return b
+	}
+	b = append(key(b, "path"), '{')
+	b = field(b, "retransmitted", int64(p.Retransmitted))
+	return append(field(b, "out_of_order", int64(p.OutOfOrder)), '}')
 }
 
 // optionalCount is a token count that may be unknown.

@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -64,6 +65,8 @@ type Report struct {
 	Server *diagnose.Server `json:"server,omitempty"` // what the servers' metrics say; nil = they were not read
 
 	GPU *gpu.Report `json:"gpu,omitempty"` // what the accelerators did; nil = they were not read
+
+	Path *paths.Report `json:"path,omitempty"` // how the network behaved; nil = nothing was counted
 
 	Layout Layout `json:"layout"`
 }

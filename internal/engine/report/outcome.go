@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -32,6 +33,7 @@ type Input struct {
 	Sharing     transport.SharedCount
 	Server      *diagnose.Server // what the servers' metrics say; nil = they were not read
 	GPU         *gpu.Report      // what the accelerators did; nil = they were not read
+	Path        *paths.Report    // how the network behaved; nil = nothing was counted
 }
 
 // Tokens describes how tokens were counted.
@@ -67,6 +69,7 @@ func Conclude(in *Input) Outcome {
 	o := in.end()
 	rep := Build(in.Run, &in.Plan.Measure, in.Clock, in.Phases)
 	addPower(rep, in.GPU, in.Phases)
+	rep.Path = in.Path
 	rep.State, rep.Reason, rep.Cancelled = o.State, o.Reason, in.Cancelled
 	rep.Tokenizer, rep.Dataset = in.Tokens.Method, in.Dataset
 	rep.Client, rep.Server = Client(in.Phases, in.Certificate), in.Server

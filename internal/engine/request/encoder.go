@@ -22,11 +22,16 @@ type Options struct {
 	RunID string // part of the markers of sessions; not needed without them
 	// TokenIDs returns the tokens of a turn's texts; nil = the API takes none.
 	TokenIDs func(t *bench.Turn, model string) []int
+	// Traceparent returns the header of that name for the request of a record; empty = it has none. nil = no
+	// request has one.
+	Traceparent func(rec *bench.Record) string
 }
 
 // NewEncoder returns the encoder of a run.
 func NewEncoder(o Options) load.Encoder {
-	e := &encoder{Decoder: Decoder{o.Plan}, tokenIDs: o.TokenIDs, seed: maphash.MakeSeed()}
+	e := &encoder{
+		Decoder: Decoder{o.Plan}, tokenIDs: o.TokenIDs, traceparent: o.Traceparent, seed: maphash.MakeSeed(),
+	}
 	if o.Plan.CacheBust.On() {
 		return &marking{Encoder: e, bust: o.Plan.CacheBust, runID: o.RunID}
 	}
@@ -36,8 +41,9 @@ func NewEncoder(o Options) load.Encoder {
 // encoder makes requests and answers as the endpoint type of a plan wants them.
 type encoder struct {
 	Decoder
-	tokenIDs func(t *bench.Turn, model string) []int
-	seed     maphash.Seed // of fingerprints
+	tokenIDs    func(t *bench.Turn, model string) []int
+	traceparent func(rec *bench.Record) string // nil = none
+	seed        maphash.Seed                   // of fingerprints
 }
 
 var _ load.Encoder = (*encoder)(nil)
@@ -74,6 +80,11 @@ func (e *encoder) headers(rec *bench.Record) http.Header {
 		h[name] = values[1:]
 	}
 	h[p.SessionID] = values[1:]
+	if e.traceparent != nil {
+		if value := e.traceparent(rec); value != "" {
+			h["Traceparent"] = []string{value}
+		}
+	}
 	return h
 }
 

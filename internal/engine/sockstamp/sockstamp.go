@@ -38,9 +38,17 @@ func New(c net.Conn) *Conn { return &Conn{Conn: c, kernel: newReader(c), base: t
 // first read.
 func (c *Conn) CountIn(lags *Lags) { c.lags = lags }
 
-// OnClose makes the first call of Close call f. It is called before the connection is
-// used.
-func (c *Conn) OnClose(f func()) { c.closed = f }
+// OnClose makes the first call of Close call f, before the connection is closed and after what was given before. It
+// is called before the connection is used.
+func (c *Conn) OnClose(f func()) {
+	before := c.closed
+	c.closed = func() {
+		if before != nil {
+			before()
+		}
+		f()
+	}
+}
 
 // Close closes the connection below.
 func (c *Conn) Close() error {

@@ -38,6 +38,7 @@ type Client struct {
 	sources sources
 	framers sync.Pool // of *frame.Framer
 	std     roundTripper
+	stdlib  *stdlib               // the same
 	mux     *multiplex            // nil = HTTP/1.1 only
 	loops   func() *loopTransport // starts the event loop at the first call; nil = it is not available
 	started atomic.Bool           // loops has been called and returned one
@@ -49,7 +50,7 @@ func New(o Options) *Client {
 	c.framers.New = func() any { return new(frame.Framer) }
 	c.sources.addrs = o.Sources
 	std := newStdlib(&c.opts, &c.lags, &c.sources, &c.framers)
-	c.std = std
+	c.std, c.stdlib = std, std
 	if o.Version != HTTP1 {
 		c.mux = newMultiplex(std)
 	}
@@ -100,6 +101,18 @@ func (c *Client) roundTripperFor(target *url.URL) roundTripper {
 		}
 	}
 	return c.std
+}
+
+// ReadPaths reads what the kernel counts of connections on which nothing is under way. It is called between phases,
+// so that a window of [Options.Path] has all that happened in its phase and nothing else.
+func (c *Client) ReadPaths() {
+	if c.opts.Path == nil {
+		return
+	}
+	c.stdlib.watched.readAll()
+	if c.started.Load() {
+		c.loops().readPaths()
+	}
 }
 
 // Shared returns how requests shared connections; the zero value where they have

@@ -7,9 +7,12 @@ import (
 	"net"
 	"net/http/httptrace"
 	"net/netip"
+	"sync"
 	"time"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/sockstamp"
+	"aiperfd/internal/engine/transport/netpath"
 )
 
 // connector opens connections whose reads are stamped.
@@ -17,6 +20,66 @@ type connector struct {
 	opts    *Options
 	lags    *sockstamp.Lags
 	sources *sources
+	watched *pathReaders
+}
+
+// pathReaders are the open connections of net/http whose path is read.
+type pathReaders struct {
+	mu    sync.Mutex
+	paths map[*sockstamp.Conn]*netpath.Conn // guarded by mu, and so is what they point to
+}
+
+// watch begins to watch a connection until it is closed.
+func (w *pathReaders) watch(c *sockstamp.Conn, path netpath.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.paths[c] = &path
+	c.OnClose(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.read(c)
+		delete(w.paths, c)
+	})
+}
+
+// read reads a connection. Call with mu held.
+func (w *pathReaders) read(c *sockstamp.Conn) {
+	path := w.paths[c]
+	if path == nil {
+		return
+	}
+	if info, ok := c.Info(); ok {
+		path.Update(info)
+	}
+}
+
+// readAll reads all connections.
+func (w *pathReaders) readAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.paths {
+		w.read(c)
+	}
+}
+
+// share notes that several requests use a connection at a time.
+func (w *pathReaders) share(c *sockstamp.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if path := w.paths[c]; path != nil {
+		path.Share()
+	}
+}
+
+// responseEnded notes the end of a response on a connection of its own.
+func (w *pathReaders) responseEnded(c *sockstamp.Conn, now time.Duration) bench.PathCount {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	path := w.paths[c]
+	if path == nil {
+		return bench.PathCount{}
+	}
+	return path.ResponseEnded(now, c.Info)
 }
 
 // dial opens a connection within the connect timeout. Its reads have timestamps below
@@ -40,6 +103,9 @@ func (k *connector) dial(ctx context.Context, network, addr string) (*sockstamp.
 	}
 	stamping := sockstamp.New(c)
 	stamping.CountIn(k.lags)
+	if k.opts.Path != nil {
+		k.watched.watch(stamping, netpath.NewConn(k.opts.Path, addr))
+	}
 	return stamping, nil
 }
 

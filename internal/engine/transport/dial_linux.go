@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net"
 	"net/netip"
 	"net/url"
 	"sync"
@@ -14,7 +15,9 @@ import (
 	"unsafe"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sockstamp"
 	"aiperfd/internal/engine/transport/loop"
+	"aiperfd/internal/engine/transport/netpath"
 )
 
 // tlsConfigs are the configurations of TLS by the name of the server, which connections
@@ -90,6 +93,10 @@ func (e *loopExchange) dial(ctx context.Context, a *attempt) {
 	t := e.owner
 	pc := &pooledConn{owner: t, key: t.key(a), host: a.target.Host, parser: t.responses.Parser()}
 	pc.conn = t.loops[int(t.next.Add(1))%len(t.loops)].NewConn(pc)
+	if t.opts.Path != nil {
+		pc.path = netpath.NewConn(t.opts.Path, net.JoinHostPort(a.target.Hostname(), portOf(a.target)))
+		pc.conn.OnClose(func(info sockstamp.Info) { pc.path.Update(info) })
+	}
 	if isSecure(a.target) {
 		pc.secure = loop.NewSecure(pc.conn, t.tls.of(a.target.Hostname()), pc)
 	}

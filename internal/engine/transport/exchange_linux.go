@@ -368,6 +368,9 @@ func (e *loopExchange) settle(end bench.End, err error) {
 	e.over, e.result.end, e.result.err = true, end, err
 	pc := e.pc
 	pc.handle(pc, nil)
+	if e.stamps.Wrote != 0 && pc.path.Watched() {
+		e.conn.Path = pc.path.ResponseEnded(e.owner.clock.Now(), pc.conn.Info)
+	}
 	if e.stamps.Wrote == 0 || pc.conn.Closed() || !pc.park(e.owner.clock.Now()) {
 		pc.shut()
 	}

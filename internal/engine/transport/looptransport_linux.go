@@ -158,6 +158,17 @@ func (t *loopTransport) cutAll(ctx context.Context) {
 	}
 }
 
+// readPaths reads what the kernel counts of idle connections.
+func (t *loopTransport) readPaths() {
+	for _, pc := range t.pool.list() {
+		pc.conn.Lock()
+		if info, ok := pc.conn.Info(); ok && pc.path.Watched() {
+			pc.path.Update(info)
+		}
+		pc.conn.Unlock()
+	}
+}
+
 // lacks implements roundTripper.
 func (t *loopTransport) lacks(target *url.URL, n int) int { return n - t.pool.count(target.Host) }
 

@@ -15,3 +15,5 @@ type loopTransport struct{ stdlib }
 func newLoopTransport(*Options, *sockstamp.Lags, *sources, *sync.Pool) (*loopTransport, error) {
 	return nil, errors.ErrUnsupported
 }
+
+func (*loopTransport) readPaths() {}

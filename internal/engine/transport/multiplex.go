@@ -306,6 +306,7 @@ func (m *multiplex) connect(ctx context.Context, u *url.URL) (*shareable, error)
 		}
 	}
 	below := newShared(conn, stamped(conn))
+	m.std.watched.share(stamped(conn))
 	// The connection outlives the first request and must not call its trace.
 	client, err := below.client(u) //nolint:contextcheck // see above
 	if err == nil {

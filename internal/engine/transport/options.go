@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/transport/frame"
+	"aiperfd/internal/engine/transport/netpath"
 )
 
 // Reuse determines which requests share a connection.
@@ -87,6 +88,8 @@ type Options struct {
 	// nil = only each response is limited.
 	Memory *Memory
 	Policy Policy
+	// Path collects what the kernel counts of the connections; nil = they are not read.
+	Path *netpath.Log
 	// Dial opens connections; nil = the system's dialer. Tests use an in-memory network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }

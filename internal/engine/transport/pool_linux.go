@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/transport/http1"
 	"aiperfd/internal/engine/transport/loop"
+	"aiperfd/internal/engine/transport/netpath"
 )
 
 // pool holds idle connections. The one that became idle last is taken first, so
@@ -87,6 +88,16 @@ func (p *pool) drop(key string) []*pooledConn {
 	return list
 }
 
+// list returns the idle connections.
+func (p *pool) list() (all []*pooledConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, list := range p.idle {
+		all = append(all, list...)
+	}
+	return all
+}
+
 // shut forgets and returns all connections, and keeps nothing any more.
 func (p *pool) shut() map[string][]*pooledConn {
 	p.mu.Lock()
@@ -105,6 +116,7 @@ type pooledConn struct {
 	host   string       // host and port
 	secure *loop.Secure // nil = without TLS
 	parser http1.Parser
+	path   netpath.Conn  // what the kernel counts of it
 	since  time.Duration // when it became idle
 	index  int           // guarded by the pool
 }

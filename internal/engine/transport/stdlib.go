@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/sockstamp"
 	"aiperfd/internal/engine/transport/frame"
 	"aiperfd/internal/engine/transport/http1"
+	"aiperfd/internal/engine/transport/netpath"
 )
 
 // stdlib performs exchanges with net/http over connections that stamp their
@@ -33,7 +34,7 @@ var _ roundTripper = (*stdlib)(nil)
 
 func newStdlib(o *Options, lags *sockstamp.Lags, from *sources, framers *sync.Pool) *stdlib {
 	s := &stdlib{
-		connector: connector{o, lags, from}, framers: framers,
+		connector: connector{o, lags, from, &pathReaders{paths: map[*sockstamp.Conn]*netpath.Conn{}}}, framers: framers,
 		ahead: newSpares(o.Clock), sticky: map[string]*http.Transport{},
 	}
 	s.shared, s.fresh = s.newTransport(o.Reuse == Never), s.newTransport(false)
@@ -108,7 +109,7 @@ func (s *stdlib) transportFor(a *attempt) *http.Transport {
 }
 
 func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
-	t := &trace{clock: s.opts.Clock, ex: a.x, addresses: s.opts.Trace, spare: s.ahead.firstUse}
+	t := &trace{clock: s.opts.Clock, ex: a.x, addresses: s.opts.Trace, spare: s.ahead.firstUse, ended: s.watched.responseEnded}
 	defer t.finish()
 	ctx, limits := startTimeouts(ctx, s.opts, a.Cancel)
 	defer limits.stop()

@@ -27,6 +27,7 @@ type trace struct {
 	// spare reports whether a connection was opened ahead and is used for the first time;
 	// nil = none are.
 	spare func(*sockstamp.Conn) bool
+	ended func(*sockstamp.Conn, time.Duration) bench.PathCount // notes the end of a response
 
 	mu            sync.Mutex
 	ex            *Exchange // guarded by mu; nil after finish
@@ -277,6 +278,9 @@ func (t *trace) finish() {
 		t.countWrites()
 		t.ex.Conn.Reads = t.conn.Reads() - t.reads
 		t.ex.Lag = t.conn.TakeLag()
+		if t.sent {
+			t.ex.Conn.Path = t.ended(t.conn, t.clock.Now())
+		}
 	}
 	if t.stream != nil && t.ex != nil {
 		times := t.below.times(t.stream)

@@ -117,6 +117,9 @@ func (r *Reason) share() string {
 
 // bound is the error itself.
 func (r *Reason) bound() string {
+	if r.Code == pathLoss {
+		return "delayed by the network in " + view.Bound(100*r.Value) + " % of requests or more"
+	}
 	if r.Unit == "ratio" {
 		return "up to " + view.Bound(100*r.Value) + " % low"
 	}
@@ -270,14 +273,19 @@ func shortCause(code string) string {
 		return "sent late"
 	case "concurrency-not-delivered":
 		return "client fell behind"
+	case pathLoss:
+		return "losses on the network"
 	}
 	return code
 }
 
 // remedyOf says what to do if nothing is known of who used the processors.
 func remedyOf(code string) string {
-	if code == "send-lag" {
+	switch code {
+	case "send-lag":
 		return "move the client closer to the server, or send shorter prompts"
+	case pathLoss:
+		return "find where the network loses segments, or move the client closer to the server"
 	}
 	return "more CPU for the client, a lower load, or several clients"
 }

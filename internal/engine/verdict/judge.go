@@ -111,13 +111,15 @@ func Judge(o *Observation) Report {
 	r.measures(o)
 	affected := latencies(o)
 	source, remedy := scarcity(&o.Self)
-	for _, reason := range append(affected, delivered(&o.Load)...) {
+	for _, reason := range slices.Concat(affected, delivered(&o.Load), lost(o)) {
 		if reason.Level == OK {
 			continue
 		}
 		reason.Phase, reason.Value, reason.Limit = o.Phase, round(reason.Value), round(reason.Limit)
 		reason.Unreported = !o.reports(reason.Concerns[0])
-		reason.Source, reason.Remedy = source, cmp.Or(remedy, remedyOf(reason.Code))
+		if reason.Remedy = remedyOf(reason.Code); reason.Code != pathLoss {
+			reason.Source, reason.Remedy = source, cmp.Or(remedy, reason.Remedy)
+		}
 		reason.Message = reason.Concerns[0] + " " + reason.off() + ": " + reason.because()
 		if !reason.Unreported {
 			r.Verdict = worse(r.Verdict, reason.Level)
@@ -203,6 +205,33 @@ func delivered(l *Load) []Reason {
 		return []Reason{r}
 	}
 	return nil
+}
+
+// pathLoss is the code of the reason that the network has lost segments.
+const pathLoss = "path-loss"
+
+// leastLost is how many responses must have lost something: one is chance.
+const leastLost = 2
+
+// lost judges what the network has done to latencies. The shortest timeout of a retransmission is 200 ms in Linux.
+func lost(o *Observation) []Reason {
+	p := o.Path
+	if p == nil || p.Affected < leastLost || p.Responses == 0 {
+		return nil
+	}
+	value := float64(p.Affected) / float64(p.Responses)
+	percent := func(part, of int64) string { return view.Percent(float64(part) / float64(max(1, of))) }
+	text := fmt.Sprintf("the network lost segments or changed their order (%s of those to the server were sent again, "+
+		"%s of those from it came after a gap); a retransmission may take 200 ms and more",
+		percent(p.Retransmitted, p.Sent), percent(p.OutOfOrder, p.Received))
+	var out []Reason
+	for _, n := range numbers(o) {
+		out = append(out, Reason{
+			Code: pathLoss, Metric: "path_affected_share", Unit: "ratio", Value: value, Limit: rateTolerance,
+			Level: above(value, rateTolerance), Concerns: []string{n.tag}, Cause: text,
+		})
+	}
+	return out
 }
 
 // share returns a reason that compares a share of the load with its limit.

@@ -88,6 +88,15 @@ func TestJudge(t *testing.T) {
 			o.Self = Self{Window: 3 * msec, Step: 5 * msec}
 		}, "ok"},
 
+		// The network loses segments.
+		{"nothing is lost", func(o *Observation) { o.Path = &Path{Responses: 1000} }, "ok"},
+		{"one response lost something", func(o *Observation) { o.Path = &Path{Responses: 50, Affected: 1, Sent: 200, Retransmitted: 1} }, "ok"},
+		{"1 % of responses", func(o *Observation) { o.Path = &Path{Responses: 1000, Affected: 10, Sent: 4000, Retransmitted: 10} }, "ok"},
+		{"1.1 % of responses", func(o *Observation) { o.Path = &Path{Responses: 1000, Affected: 11, Sent: 4000, Retransmitted: 11} },
+			"suspect path-loss=suspect(" + ttft + ") path-loss=suspect(" + latency + ") path-loss=suspect(" + gap + ")?"},
+		{"5.1 % of responses", func(o *Observation) { o.Path = &Path{Responses: 1000, Affected: 51, Received: 9000, OutOfOrder: 200} },
+			"invalid path-loss=invalid(" + ttft + ") path-loss=invalid(" + latency + ") path-loss=invalid(" + gap + ")?"},
+
 		// Stamps of reads are as late as wake-ups.
 		{"stamps of reads", read, "ok"},
 		{"1.5 ms of a gap of 20 ms", func(o *Observation) { read(o); o.Self.Ticks = lags(0, 1900, 1500*time.Microsecond, 100) }, "ok tick-lag=suspect(" + gap + ")?"},

@@ -9,6 +9,15 @@ type Observation struct {
 	Load  Load
 	// Objectives are the metrics that the run has objectives of.
 	Objectives []string
+	Path       *Path // nil = it is not known
+}
+
+// Path is what happened on the network between the client and the servers.
+type Path struct {
+	Responses, Affected int64 // those with a retransmission or a segment out of order, at least
+	Sent, Retransmitted int64 // segments to the servers
+	// Received are segments with data, and OutOfOrder those of them that came after a gap.
+	Received, OutOfOrder int64
 }
 
 // Self is what the process observed of itself and of its machine in a window. Nil

@@ -8,6 +8,7 @@ import { useReading } from "../ui/lazy";
 import { Card } from "../ui/parts";
 import { Sentences, type Telemetry } from "./server";
 import "./server.css";
+import "./sweep.css";
 
 type Phase = Schemas["gpu.Phase"];
 
@@ -45,12 +46,12 @@ export function GPUs({ run, scope }: { run: Run; scope: string | null }): JSX.El
 /** Cards are the GPUs of a phase. */
 function Cards({ of }: { of: Phase }): JSX.Element {
   const hosts = new Set(of.devices.map((d) => d.host)).size;
-  const cell = (v: number | undefined, unit = "") => (
-    <td>{v === undefined ? format.absent : format.number(v) + unit}</td>
+  const cell = (label: string, v: number | undefined, unit: string) => (
+    <td data-label={label}>{v === undefined ? format.absent : format.number(v) + unit}</td>
   );
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={`GPUs, ${of.name}`}>
-      <table>
+      <table class="values">
         <thead>
           <tr>
             <th class="text">GPU</th>
@@ -75,15 +76,17 @@ function Cards({ of }: { of: Phase }): JSX.Element {
                 <td class="text" title={d.uuid}>
                   {named(d, hosts)}
                 </td>
-                <td class="text">{d.name}</td>
-                <td>{used === undefined ? format.absent : format.percent(used / 100)}</td>
-                {cell(power?.avg, " W")}
-                {cell(power?.max, " W")}
-                {cell(metric(d, "power_limit")?.avg, " W")}
-                <td>{d.energy ? energy(d.energy) : format.absent}</td>
-                {cell(metric(d, "sm_clock")?.avg, " MHz")}
-                {cell(metric(d, "temp")?.max, " °C")}
-                <td>{held === undefined ? format.absent : format.percent(held)}</td>
+                <td class="text" data-label="Model">
+                  {d.name}
+                </td>
+                <td data-label="Used">{used === undefined ? format.absent : format.percent(used / 100)}</td>
+                {cell("Power, avg", power?.avg, " W")}
+                {cell("Power, max", power?.max, " W")}
+                {cell("Power, limit", metric(d, "power_limit")?.avg, " W")}
+                <td data-label="Energy">{d.energy ? energy(d.energy) : format.absent}</td>
+                {cell("Clock, avg", metric(d, "sm_clock")?.avg, " MHz")}
+                {cell("Temperature, max", metric(d, "temp")?.max, " °C")}
+                <td data-label="Held down">{held === undefined ? format.absent : format.percent(held)}</td>
               </tr>
             );
           })}

@@ -186,7 +186,7 @@ test("a run that does not exist has a title and two ways on", async () => {
   answer({});
   const page = show(<RunPage id="gone" />);
   await eventually(() => expect(text(page.querySelector("h1"))).toBe("There is no such run"));
-  expect(document.title).toBe("Not found · aiperfd");
+  await eventually(() => expect(document.title).toBe("Not found · aiperfd"));
   expect([...page.querySelectorAll("a")].map((a) => `${text(a)} ${a.getAttribute("href")}`)).toEqual([
     "Show the runs #/",
     "New run #/new",

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { beforeEach, expect, test, vi } from "vitest";
 import { active, chosen, list, loadRuns } from "../state/runs";
 import { answer, asked, eventually, show, text } from "../testing/page";
@@ -60,6 +61,8 @@ test("what runs stands above what waits, in turns without gaps; a bar belongs to
     ["queued, 3", "sweep"],
   ]);
   expect(rows.map((r) => r.querySelector("[role=progressbar]") !== null)).toEqual([true, false, false, false]);
+  // A bar moves without a new layout of the page.
+  expect(rows[0]!.querySelector<HTMLElement>(".bar i")!.style.transform).toBe("translateX(-70%)");
   expect(text(rows[0]!.querySelector(".figures"))).toBe("26 succeeded · 4 failed · 2 in flight");
   expect(text(rows[3]!)).toContain("sweep of 7 runs");
   expect(text(rows[3]!)).not.toContain("concurrent");
@@ -102,4 +105,15 @@ test("a list without a run has a way to begin", async () => {
   const page = open([]);
   await eventually(() => expect(text(page.querySelector("h2"))).toBe("No run yet"));
   expect([...page.querySelectorAll("a")].map((a) => a.getAttribute("href"))).toEqual(["#/new", "#/new?from=simulator"]);
+});
+
+test("nothing moves by what lays out the page anew", () => {
+  const sheets = ["src", "src/pages", "src/charts"].flatMap((dir) =>
+    readdirSync(dir)
+      .filter((name) => name.endsWith(".css"))
+      .map((name) => readFileSync(`${dir}/${name}`, "utf8")),
+  );
+  const moves = sheets.flatMap((css) => css.match(/transition[\w-]*:[^;}]*/g) ?? []);
+  expect(moves.length).toBeGreaterThan(0);
+  expect(moves.filter((m) => /width|height|left|top|margin|all/.test(m))).toEqual([]);
 });

@@ -7,6 +7,7 @@ import { canonical, hitRate, parts, shownPhases } from "../state/server";
 import { useReading } from "../ui/lazy";
 import { Card } from "../ui/parts";
 import "./server.css";
+import "./sweep.css";
 
 export type Telemetry = Schemas["wire.Telemetry"];
 type Phase = Schemas["diagnose.Phase"];
@@ -129,7 +130,7 @@ function Levels({ of }: { of: Phase }): JSX.Element | null {
   if (rows.length === 0 && hits === undefined) return null;
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={`Load of the server, ${of.name}`}>
-      <table>
+      <table class="values">
         <thead>
           <tr>
             <th class="text">Server</th>
@@ -144,15 +145,17 @@ function Levels({ of }: { of: Phase }): JSX.Element | null {
               <td class="text" title={v.families.join(", ")}>
                 {text}
               </td>
-              {[v.avg, v.p99, v.max].map((n, i) => (
-                <td key={i}>{write(n)}</td>
+              {(["avg", "p99", "max"] as const).map((c) => (
+                <td key={c} data-label={c}>
+                  {write(v[c])}
+                </td>
               ))}
             </tr>
           ))}
           {hits !== undefined && (
             <tr>
               <td class="text">Prompt tokens cached</td>
-              <td>{format.percent(hits)}</td>
+              <td data-label="avg">{format.percent(hits)}</td>
               <td colSpan={2} />
             </tr>
           )}

@@ -190,7 +190,7 @@ func layOption(b *overlay, occ *occurrence) {
 		laySection(b, path, occ)
 	case "endpoint.affinityHeaders":
 		layAffinity(b, path, occ)
-	case "endpoint.preconnect", "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
+	case "endpoint.preconnect", "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled", "path.enabled":
 		b.set(path, occ, &tree.Node{Shape: tree.Boolean, Scalar: strconv.FormatBool(!occ.on)})
 	case "client.certify":
 		when := tree.TextNode("none")

@@ -178,7 +178,7 @@ func TestFlagProblems(t *testing.T) {
 		{"stream as a switch of something else", []string{"--otel-url", "h", "--stream", "tokens"},
 			"--stream: tokens: must be metrics, timing or default; it selects what is sent to OpenTelemetry; for streamed responses use --streaming"},
 		{"stream without a collector", []string{"--stream", "timing"}, "--stream: needs the URL of a collector (--otel-url)"},
-		{"provider without a collector", []string{"--gen-ai-provider", "vllm"}, "--gen-ai-provider: needs the URL of a collector (--otel-url)"},
+		{"provider without a collector", []string{"--gen-ai-provider", "vllm"}, "--gen-ai-provider: needs the URL of a collector (--otel-url or --otel-traces-url)"},
 		{"attributes without names", []string{"--otel-url", "h", "--otel-resource-attributes", "=c"}, "--otel-resource-attributes: must be name=value or a JSON object"},
 		{"collector behind a socket", []string{"--otel-url", "http+unix://%2Fx"}, "--otel-url http+unix://%2Fx: must be an http or https URL"},
 		{"path of gRPC", []string{"--otel-url", "h:4317/v1/metrics"}, "--otel-url h:4317/v1/metrics: must have no path with the protocol grpc"},
@@ -570,7 +570,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			}
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+84 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+88 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }

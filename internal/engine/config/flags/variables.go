@@ -149,37 +149,59 @@ func layVariable(b *overlay, name, path string) {
 	b.set(path, occ, n)
 }
 
-// layOTelVariables lays the standard variables of exporters of OpenTelemetry. A variable of metrics goes before
+// layOTelVariables lays the standard variables of exporters of OpenTelemetry. A variable of one signal goes before
 // that of all signals.
 func layOTelVariables(b *overlay) {
 	if _, off := otelVariable(b, "OTEL_SDK_DISABLED"); strings.EqualFold(off, "true") {
 		return
 	}
-	if _, exporter := otelVariable(b, "OTEL_METRICS_EXPORTER"); exporter == "none" {
-		return
-	}
-	protocolName, protocol := otelVariable(b, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-	if b.find("otel.metricsUrl") == nil {
+	if _, exporter := otelVariable(b, "OTEL_METRICS_EXPORTER"); exporter != "none" && b.find("otel.metricsUrl") == nil {
+		_, protocol := otelVariable(b, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 		layCollector(b, protocol)
 	}
-	if b.find("otel.metricsUrl") == nil {
+	if _, exporter := otelVariable(b, "OTEL_TRACES_EXPORTER"); exporter != "none" {
+		layVariable(b, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "otel.tracesUrl")
+	}
+	if b.find("otel.metricsUrl") == nil && b.find("otel.tracesUrl") == nil {
 		return
 	}
-	layOTelText(b, "otel.protocol", protocolName, protocol)
-	name, value := otelVariable(b, "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", "OTEL_EXPORTER_OTLP_COMPRESSION")
+	name, value := exporterVariable(b, "PROTOCOL")
+	layOTelText(b, "otel.protocol", name, value)
+	name, value = exporterVariable(b, "COMPRESSION")
 	layOTelText(b, "otel.compression", name, value)
 	layVariable(b, "AIPERF_OTEL_REQUEST_TIMEOUT_SECONDS", "otel.timeout")
-	name, value = otelVariable(b, "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
+	name, value = exporterVariable(b, "TIMEOUT")
 	if value != "" && b.find("otel.timeout") == nil {
 		layOTelTimeout(b, name, value)
 	}
-	name, value = otelVariable(b, "OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
+	name, value = exporterVariable(b, "HEADERS")
 	layOTelPairs(b, "otel.headers", name, value)
 	name, value = otelVariable(b, "OTEL_RESOURCE_ATTRIBUTES")
 	layOTelPairs(b, "otel.customResourceAttributes", name, value)
 	if name, value = otelVariable(b, "OTEL_SERVICE_NAME"); value != "" {
 		layOTelPairs(b, "otel.customResourceAttributes", name, "service.name="+url.PathEscape(value))
 	}
+}
+
+// exporterVariable returns a setting of the exporters: that of the only signal that is sent, else that of all
+// signals. If both signals are sent, that of one would count for the other, so that it is an error.
+func exporterVariable(b *overlay, setting string) (name, value string) {
+	const prefix = "OTEL_EXPORTER_OTLP_"
+	all := prefix + setting
+	metrics, traces := b.find("otel.metricsUrl") != nil, b.find("otel.tracesUrl") != nil
+	if !metrics {
+		return otelVariable(b, prefix+"TRACES_"+setting, all)
+	}
+	if !traces {
+		return otelVariable(b, prefix+"METRICS_"+setting, all)
+	}
+	for _, signal := range []string{"METRICS_", "TRACES_"} {
+		if name, value := otelVariable(b, prefix+signal+setting); value != "" {
+			b.fail(&occurrence{spelling: name, order: lateOrder}, problem.CodeConflict,
+				"must not be given if metrics and spans are sent: both have the same settings; give "+all)
+		}
+	}
+	return otelVariable(b, all)
 }
 
 // layMLflowVariables lays the variables of MLflow's own clients that hold credentials.

@@ -27,6 +27,8 @@ func TestOTelVariables(t *testing.T) {
 			"OTEL_EXPORTER_OTLP_HEADERS": "a=b%20c, authorization=Bearer%20x", "OTEL_RESOURCE_ATTRIBUTES": "team=x,zone=y", "OTEL_SERVICE_NAME": "s, t",
 		}, []string{"--otel-url", "h", "--otel-resource-attributes", "team=mine", "host=n1,n2"},
 			`http://h grpc 2.5s none {"a":"b c","authorization":"Bearer x"} {"host":"n1,n2","service.name":"s, t","team":"mine","zone":"y"}`},
+		{"traces", env{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://t/x"}, nil, "- - 10s gzip {} {}"},
+		{"headers of traces", env{"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "a=b"}, []string{"--otel-traces-url", "t"}, `- - 10s gzip {"a":"b"} {}`},
 		{"timeout of AIPerf", env{"AIPERF_OTEL_REQUEST_TIMEOUT_SECONDS": "3"}, []string{"--otel-url", "h"}, "http://h - 3s gzip {} {}"},
 	} {
 		d, _, err := flagsDocument(t, tt.env, tt.argv...)
@@ -64,6 +66,24 @@ func TestOTelVariables(t *testing.T) {
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s=%s: %v, want %s", tt.name, tt.value, err, tt.want)
 		}
+	}
+}
+
+// Variables of one signal do not count for the other.
+func TestOTelVariablesOfTraces(t *testing.T) {
+	d, _, err := flagsDocument(t, map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://t/x"})
+	if err != nil || d.Benchmark.OTel.TracesURL == nil || d.Benchmark.OTel.TracesURL.Reveal() != "http://t/x" {
+		t.Errorf("%v, %v; want the collector of the variable", d, err)
+	}
+	d, _, err = flagsDocument(t, map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://t/x", "OTEL_TRACES_EXPORTER": "none"})
+	if err != nil || d.Benchmark.OTel.TracesURL != nil {
+		t.Errorf("%v, %v; want no collector", d, err)
+	}
+	_, _, err = flagsDocument(t, map[string]string{"OTEL_EXPORTER_OTLP_METRICS_HEADERS": "a=b"}, "--otel-url", "h", "--otel-traces-url", "t")
+	const want = "OTEL_EXPORTER_OTLP_METRICS_HEADERS: must not be given if metrics and spans are sent: both have the same settings; " +
+		"give OTEL_EXPORTER_OTLP_HEADERS"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

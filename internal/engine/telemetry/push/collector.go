@@ -21,7 +21,7 @@ import (
 	"aiperfd/internal/engine/allow"
 )
 
-// Collector is where metrics are sent.
+// Collector is where metrics or spans are sent.
 type Collector struct {
 	URL     *url.URL // http or https; without a path, that of the protocol is used
 	GRPC    bool     // instead of OTLP/HTTP
@@ -33,20 +33,26 @@ type Collector struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// The paths of the protocols.
-const (
-	httpPath = "/v1/metrics"
-	grpcPath = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
-)
+// signal is a kind of payload: its paths in the protocols, and what collectors count of it.
+type signal struct{ httpPath, grpcPath, unit string }
 
-// client sends payloads to a collector.
+func metricsSignal() signal {
+	return signal{"/v1/metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", "points"}
+}
+
+func tracesSignal() signal {
+	return signal{"/v1/traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export", "spans"}
+}
+
+// client sends the payloads of a signal to a collector.
 type client struct {
 	*Collector
+	signal
 	target string
 	http   *http.Client
 }
 
-func newClient(c *Collector) *client {
+func newClient(c *Collector, of signal) *client {
 	var protocols http.Protocols
 	protocols.SetHTTP1(!c.GRPC)
 	protocols.SetHTTP2(true)
@@ -59,11 +65,11 @@ func newClient(c *Collector) *client {
 	at.User = nil
 	switch {
 	case c.GRPC:
-		at.Path = grpcPath
+		at.Path = of.grpcPath
 	case at.Path == "" || at.Path == "/":
-		at.Path = httpPath
+		at.Path = of.httpPath
 	}
-	return &client{Collector: c, target: at.String(), http: &http.Client{
+	return &client{Collector: c, signal: of, target: at.String(), http: &http.Client{
 		// A redirect could lead to a server that is not allowed, and take the headers along.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -85,12 +91,13 @@ func (e *temporaryError) Unwrap() error { return e.err }
 
 // partial is what a collector refused of a payload that it accepted.
 type partial struct {
-	points  int64
-	message string
+	rejected int64
+	message  string
 }
 
-func (p partial) String() string {
-	text := fmt.Sprintf("the collector rejected %d points", p.points)
+// describe says what a collector refused of a signal.
+func (p partial) describe(of signal) string {
+	text := fmt.Sprintf("the collector rejected %d %s", p.rejected, of.unit)
 	if p.message != "" {
 		text += ": " + p.message
 	}
@@ -99,6 +106,35 @@ func (p partial) String() string {
 
 // maxAnswer is the most that is read of an answer.
 const maxAnswer = 64 << 10
+
+// deliver sends a payload, and again while the collector says that this helps, until it is superseded or ctx ends.
+func (c *client) deliver(ctx context.Context, payload []byte, superseded <-chan struct{}) (refused partial, err error) {
+	pause := firstPause
+	for attempt := 0; ; attempt++ {
+		if ctx.Err() != nil {
+			return partial{}, errFlush
+		}
+		refused, err = c.export(ctx, payload)
+		again, temporary := errors.AsType[*temporaryError](err)
+		if !temporary || attempt == retries {
+			return refused, err
+		}
+		wait := pause
+		if again.after > 0 {
+			wait = again.after
+		}
+		if wait > longestPause {
+			return refused, fmt.Errorf("%w; it asks to wait for %v", err, wait)
+		}
+		select {
+		case <-time.After(wait):
+		case <-superseded:
+			return refused, err
+		case <-ctx.Done():
+		}
+		pause *= 2
+	}
+}
 
 // export sends a payload once.
 func (c *client) export(ctx context.Context, payload []byte) (partial, error) {
@@ -155,7 +191,7 @@ func (c *client) body(payload []byte) ([]byte, error) {
 		z := gzip.NewWriter(&out)
 		_, err := z.Write(payload)
 		if err = errors.Join(err, z.Close()); err != nil {
-			return nil, fmt.Errorf("compress metrics: %w", err)
+			return nil, fmt.Errorf("compress the payload: %w", err)
 		}
 	}
 	b := out.Bytes()
@@ -278,7 +314,7 @@ func partialSuccess(answer []byte) (p partial) {
 		}
 		eachField(inner, func(n protowire.Number, v uint64, text []byte) {
 			if n == 1 {
-				p.points = int64(v)
+				p.rejected = int64(v)
 			}
 			if n == 2 {
 				p.message = shown(text)

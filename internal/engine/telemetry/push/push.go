@@ -1,6 +1,6 @@
-// Package push sends the metrics of a run to a collector of OpenTelemetry while the run is performed: it takes
-// the newest snapshot once per second, and nothing of the load waits for it. What cannot be sent in time is
-// dropped and counted.
+// Package push sends the metrics and spans of a run to collectors of OpenTelemetry while the run is performed: it
+// takes the newest snapshot once per second, and the records of sampled requests. Nothing of the load waits for it:
+// what cannot be sent in time is dropped and counted.
 package push
 
 import (
@@ -69,7 +69,7 @@ func Start(o Options) *Exporter {
 	taken, stop := context.WithCancel(context.Background())
 	sending, abort := context.WithCancel(context.Background())
 	e := &Exporter{
-		o: o, client: newClient(&o.Collector), queue: make(chan payload, room), closing: make(chan struct{}),
+		o: o, client: newClient(&o.Collector, metricsSignal()), queue: make(chan payload, room), closing: make(chan struct{}),
 		stop: stop, abort: abort,
 	}
 	e.taking.Go(func() { e.take(taken) })
@@ -120,55 +120,29 @@ func (e *Exporter) enqueue(snap *run.Snapshot, last bool) {
 var (
 	errFull  = errors.New("the collector takes less than one payload per second")
 	errFlush = fmt.Errorf("the collector did not take the last payloads within %v", flushTime)
+	// errSpansFull is why spans are dropped.
+	errSpansFull = errors.New("the collector takes fewer spans than there are")
 )
 
 // send sends what is queued, in order, until the queue is closed.
 func (e *Exporter) send(ctx context.Context) {
 	for p := range e.queue {
-		rejected, err := e.deliver(ctx, p)
+		superseded := e.closing
+		if p.last {
+			superseded = nil
+		}
+		refused, err := e.client.deliver(ctx, p.data, superseded)
 		if err != nil {
 			e.drop(err)
 			continue
 		}
 		e.mu.Lock()
 		e.sent.Payloads++
-		e.sent.Rejected += rejected.points
-		if rejected.points > 0 || rejected.message != "" {
-			e.sent.LastError = e.o.Secrets.String(rejected.String())
+		e.sent.Rejected += refused.rejected
+		if refused.rejected > 0 || refused.message != "" {
+			e.sent.LastError = e.o.Secrets.String(refused.describe(e.client.signal))
 		}
 		e.mu.Unlock()
-	}
-}
-
-// deliver sends a payload, and again while the collector says that this helps.
-func (e *Exporter) deliver(ctx context.Context, p payload) (rejected partial, err error) {
-	pause, superseded := firstPause, e.closing
-	if p.last {
-		superseded = nil
-	}
-	for attempt := 0; ; attempt++ {
-		if ctx.Err() != nil {
-			return partial{}, errFlush
-		}
-		rejected, err = e.client.export(ctx, p.data)
-		again, temporary := errors.AsType[*temporaryError](err)
-		if !temporary || attempt == retries {
-			return rejected, err
-		}
-		wait := pause
-		if again.after > 0 {
-			wait = again.after
-		}
-		if wait > longestPause {
-			return rejected, fmt.Errorf("%w; it asks to wait for %v", err, wait)
-		}
-		select {
-		case <-time.After(wait):
-		case <-superseded:
-			return rejected, err
-		case <-ctx.Done():
-		}
-		pause *= 2
 	}
 }
 

@@ -84,6 +84,8 @@ type Conn struct {
 	part   [2]unix.Iovec
 	writes int32 // of the last Send
 
+	left func(fd int) // is called with the descriptor of a connection before it is closed; nil = nothing is
+
 	due  time.Duration // when Expired is called; 0 = never; guarded by loop.mu
 	slot int           // in loop.timers; guarded by loop.mu
 }
@@ -97,6 +99,23 @@ func (l *Loop) NewConn(h Handler) *Conn { return &Conn{loop: l, handler: h} }
 func (c *Conn) Handle(h Handler, hot unsafe.Pointer) {
 	c.handler = h
 	atomic.StorePointer(&c.hot, hot)
+}
+
+// OnClose makes the closing of an open connection call f, which is given what the kernel counted of it.
+func (c *Conn) OnClose(f func(sockstamp.Info)) {
+	c.left = func(fd int) {
+		if info, ok := sockstamp.ReadInfo(fd); ok {
+			f(info)
+		}
+	}
+}
+
+// Info returns what the kernel counts of an open connection; ok = false if it is closed.
+func (c *Conn) Info() (info sockstamp.Info, ok bool) {
+	if c.state != open {
+		return sockstamp.Info{}, false
+	}
+	return sockstamp.ReadInfo(c.fd)
 }
 
 // Closed reports whether the connection is closed.
@@ -181,6 +200,9 @@ func (c *Conn) Shut() {
 		return
 	}
 	c.loop.remove(c)
+	if c.left != nil && c.state == open {
+		c.left(c.fd)
+	}
 	_ = unix.Close(c.fd)
 	c.state, c.rest = closed, [2][]byte{}
 }
