@@ -52,7 +52,8 @@ func (o *traceOptions) read(cmd *cobra.Command, path string, each func(*agentic.
 	defer stop()
 	rules := agentic.DefaultRules()
 	rules.Split = !o.noSplit
-	repairs, err := agentic.Read(ctx, file.File{Path: path}, agentic.Options{Rules: rules, Strict: o.strict, SkipBad: o.skip}, each)
+	options := agentic.Options{Rules: rules, Strict: o.strict, SkipBad: o.skip, Cache: agentic.CacheFolder()}
+	repairs, err := agentic.Read(ctx, file.File{Path: path}, options, each)
 	switch {
 	case ctx.Err() != nil:
 		return repairs, exitWith(exitCancelled, errors.New("cancelled"))

@@ -122,6 +122,7 @@ func newApp(o options) (*app, error) {
 		Store: o.store, Publisher: publisher, Log: o.Log, Version: o.Version, MaxRuns: o.MaxRuns,
 		MaxQueued: o.MaxQueued, Caps: o.Limits.Caps, Load: o.Load, Pacer: pace.Precise, Hub: files, Allow: o.Load.Reach.Targets,
 		Switch: pause, Idle: o.role.idle(), DiskReserve: o.Keep.Reserve(), StopGrace: o.Process.StopGrace, StopTimeout: o.Process.StopTimeout, Recovered: func() { close(a.recover) },
+		TraceCache: engine.TraceCacheFolder(),
 	})
 	if err != nil {
 		return nil, err

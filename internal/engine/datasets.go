@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/dataset/agentic"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/load/spec"
@@ -55,7 +56,7 @@ func (x *prepared) openDatasets(ctx context.Context, env *environment, limit ben
 		if o.Tokenizer, err = x.calibrated(ctx, &tok, env); err != nil {
 			return err
 		}
-		o.Public.Hub = env.opts.Hub
+		o.Public.Hub, o.Agentic.Cache = env.opts.Hub, env.opts.TraceCache
 		if tok.Tokenizer != nil {
 			o.Synthetic.Marker = x.plan.FirstTurnMarker(tok.Tokenizer.Count)
 			if n := o.Synthetic.SharedSystem; n > 0 {
@@ -364,3 +365,6 @@ func length(c *bench.Conversation, count func(string) bench.Tokens) bench.Tokens
 	}
 	return longest
 }
+
+// TraceCacheFolder returns the folder of the user for [Options.TraceCache]; empty = there is none.
+func TraceCacheFolder() string { return agentic.CacheFolder() }

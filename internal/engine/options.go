@@ -52,6 +52,9 @@ type Options struct {
 	Pacer func() pace.Waiter
 	// Hub locates the tokenizers of models; with the zero value, none is found.
 	Hub hub.Options
+	// TraceCache is the folder for session graphs of recorded traces that were read; empty =
+	// there is none.
+	TraceCache string
 	// Monitor configures how the engine monitors its process during a run; the zero
 	// value monitors this process in real time. Tests in virtual time replace the
 	// timer and the host.

@@ -79,7 +79,7 @@ func Kinds() []Kind {
 	return append(kinds, Kind{
 		Name: "public",
 		Open: func(ctx context.Context, o Options) (source.Source, error) {
-			return openPublic(ctx, o.Options, o.Public)
+			return openPublic(ctx, o.Options, o.Public, o.Agentic)
 		},
 	})
 }

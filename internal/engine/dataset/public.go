@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/dataset/agentic"
 	"aiperfd/internal/engine/dataset/format"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/hub"
@@ -13,19 +14,25 @@ import (
 
 // PublicSet is one row of the table of public datasets.
 type PublicSet struct {
-	Name   string
-	Repo   string // on the Hugging Face hub; empty = it is not there
-	File   string // the only file of the repository that is used; empty = those of the split
-	Subset string // empty = the only one
-	Split  string
-	Doc    string        // what is used of it
-	Read   source.Format // how its records are read
-	Local  string        // address from which the user downloads a set that is not on the hub
-	Not    string        // the reason why the set is refused; empty = it is not
+	Name    string
+	Repo    string // on the Hugging Face hub; empty = it is not there
+	File    string // the only file of the repository that is used; empty = those of the split
+	Subset  string // empty = the only one
+	Split   string
+	Doc     string        // what is used of it
+	Read    source.Format // how its records are read
+	Agentic bool          // its records are sessions of agents, in lines of JSON
+	Local   string        // address from which the user downloads a set that is not on the hub
+	Doubt   string        // what a result should say of the name; empty = nothing
+	Not     string        // the reason why the set is refused; empty = it is not
 }
 
-// prefix begins the name of any other dataset on the hub: hf:ORG/NAME.
-const prefix = "hf:"
+// prefix begins the name of any other dataset on the hub: hf:ORG/NAME, and wekaPrefix that of any other corpus of
+// sessions of agents.
+const (
+	prefix     = "hf:"
+	wekaPrefix = "weka:"
+)
 
 // question reads the prompt from a column.
 func question(column string) format.Table {
@@ -88,7 +95,7 @@ func publicSets() []PublicSet {
 		row("ami", "edinburghcstr/ami", "ihm", "test", "`audio` and a request to transcribe it.", speech()),
 		row("spgispeech", "kensho/spgispeech", "test", "test", "`audio` and a request to transcribe it.", speech()),
 	}
-	return append(sets, refused()...)
+	return slices.Concat(sets, corpora(), refused())
 }
 
 // refused lists the sets of AIPerf that are not read.
@@ -97,16 +104,37 @@ func refused() []PublicSet {
 		{Name: "mmvu", Not: "its videos are links of the hub that a server must be allowed to fetch"},
 		{Name: "exgentic", Not: "its rows are spans of agents, a format that is not read yet"},
 		{Name: "exgentic_v2", Not: "its rows are spans of agents, a format that is not read yet"},
+		{Name: "weka_hf", Not: "it names no corpus: use weka:ORG/NAME"},
 	}
-	const weka = "semianalysis_cc_traces_weka"
-	for _, end := range []string{
-		"", "_no_subagents", "_with_subagents", "_with_subagents_256k", "_with_subagents_060226", "_with_subagents_060226_256k",
-		"_with_subagents_060526", "_with_subagents_060526_256k", "_with_subagents_060826", "_with_subagents_060826_256k",
-		"_061326", "_061326_256k", "_061526", "_061526_256k", "_062126", "_062126_256k",
-	} {
-		sets = append(sets, PublicSet{Name: weka + end, Not: "it cannot be fetched yet: download its JSONL file and pass it with --input-file and --custom-dataset-type weka_trace"})
+	return sets
+}
+
+// corpora lists the published corpora of recorded sessions, by the names of AIPerf 0.13.
+func corpora() (sets []PublicSet) {
+	add := func(end, repo, doc string) {
+		sets = append(sets, PublicSet{
+			Name: "semianalysis_cc_traces_weka" + end, Repo: "semianalysisai/cc-traces-weka-" + repo, Split: "train", Doc: doc,
+			Read: agentic.Format(), Agentic: true,
+		})
 	}
-	return append(sets, PublicSet{Name: "weka_hf", Not: "it cannot be fetched yet: download its JSONL file and pass it with --input-file and --custom-dataset-type weka_trace"})
+	both := func(end, repo, doc string) {
+		add(end, repo, doc)
+		add(end+"_256k", repo+"-256k", "The same without requests that need more than 256,000 tokens.")
+	}
+	both("_062126", "062126", "Sessions of coding agents: 393 traces.")
+	both("_061526", "061526", "233 traces.")
+	both("_061326", "061326", "183 traces.")
+	for _, day := range []string{"060826", "060526", "060226"} {
+		both("_with_subagents_"+day, "with-subagents-"+day, "An older capture.")
+	}
+	for _, end := range []string{"", "_256k"} {
+		name := "semianalysis_cc_traces_weka_062126" + end
+		add("_with_subagents"+end, "062126"+strings.ReplaceAll(end, "_", "-"), "Another name of `"+name+"`, as in AIPerf 0.13.")
+		sets[len(sets)-1].Doubt = "the name of this corpus is that of another one in other tools; use " + name
+	}
+	add("", "no-subagents-051826", "98 traces without sub-agents.")
+	add("_no_subagents", "no-subagents-051826", "98 traces without sub-agents.")
+	return sets
 }
 
 // shareGPT returns the format of ShareGPT.
@@ -126,6 +154,12 @@ func FindPublic(name string) (PublicSet, error) {
 			return format.Table{Columns: o.Columns, Skip: true}.Format(name).New(o)
 		}}}, nil
 	}
+	if id, ok := strings.CutPrefix(name, wekaPrefix); ok {
+		if !hub.IsID(id) || !strings.Contains(id, "/") {
+			return PublicSet{}, fmt.Errorf("%q is not the id of a dataset: must be weka:ORG/NAME", name)
+		}
+		return PublicSet{Name: name, Repo: id, Split: "train", Read: agentic.Format(), Agentic: true}, nil
+	}
 	var names []string
 	for _, s := range publicSets() {
 		if suggest.Fold(s.Name) == suggest.Fold(name) {
@@ -138,7 +172,13 @@ func FindPublic(name string) (PublicSet, error) {
 			names = append(names, s.Name)
 		}
 	}
-	return PublicSet{}, fmt.Errorf("unknown dataset %q; accepted: %s, or hf:ORG/NAME for another one of the Hugging Face hub", name, strings.Join(names, ", "))
+	return PublicSet{}, fmt.Errorf("unknown dataset %q; accepted: %s, or hf:ORG/NAME for another one of the Hugging Face hub, weka:ORG/NAME if it has sessions of agents", name, strings.Join(names, ", "))
+}
+
+// IsCorpus reports whether a public dataset has recorded sessions of agents.
+func IsCorpus(name string) bool {
+	set, err := FindPublic(name)
+	return err == nil && set.Agentic
 }
 
 // publicRows returns the rows of the sets in a table of name, place and use.

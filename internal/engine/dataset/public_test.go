@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine/dataset/agentic"
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/hub"
@@ -48,7 +49,7 @@ func cache(t *testing.T, id, revision string, files map[string]string) hub.Optio
 
 // prompts returns the texts of a pass, conversations separated by |.
 func prompts(ctx context.Context, o source.Options, r PublicRequest) (string, source.Description, error) {
-	s, err := openPublic(ctx, o, r)
+	s, err := openPublic(ctx, o, r, agentic.Spec{})
 	if err != nil {
 		return "", source.Description{}, err
 	}
@@ -126,7 +127,10 @@ func TestRefused(t *testing.T) {
 		want    string
 	}{
 		{"unknown", PublicRequest{Name: "aimi"}, nil, `unknown dataset "aimi"; accepted: sharegpt, aimo, `},
-		{"not read", PublicRequest{Name: "semianalysis_cc_traces_weka_061326"}, nil, "semianalysis_cc_traces_weka_061326 is not supported: it cannot be fetched yet: download its JSONL file and pass it with --input-file and --custom-dataset-type weka_trace"},
+		{"not read", PublicRequest{Name: "exgentic"}, nil, "exgentic is not supported: its rows are spans of agents, a format that is not read yet"},
+		{"no corpus", PublicRequest{Name: "weka:set"}, nil, `"weka:set" is not the id of a dataset: must be weka:ORG/NAME`},
+		{"a corpus that is not there", PublicRequest{Name: "semianalysis_cc_traces_weka_061326"}, nil, "hf download --repo-type dataset semianalysisai/cc-traces-weka-061326"},
+		{"a corpus of tables", PublicRequest{Name: "weka:org/set"}, map[string]string{"train.parquet": "x"}, "no file has one of the extensions"},
 		{"no id", PublicRequest{Name: "hf:set"}, nil, `"hf:set" is not the id of a dataset: must be hf:ORG/NAME`},
 		{"an id that leads out", PublicRequest{Name: "hf:../set"}, nil, "is not the id of a dataset"},
 		{"elsewhere", PublicRequest{Name: "spec_bench"}, nil, "it is not on the Hugging Face hub: download https://raw.githubusercontent.com/"},
@@ -157,6 +161,56 @@ func TestLocalCopy(t *testing.T) {
 	got, about, err := prompts(t.Context(), o, PublicRequest{Name: "spec_bench"})
 	if err != nil || got != "a" || about.Path != "q.jsonl" || about.Revision != "" {
 		t.Errorf("prompts %q of %+v, error %v", got, about, err)
+	}
+}
+
+// A corpus of sessions is found by its name in the cache of the hub, as lines of JSON, or read from a local copy.
+func TestCorpus(t *testing.T) {
+	trace := func(id string, out int) string {
+		return fmt.Sprintf(`{"id": %q, "models": ["m"], "block_size": 64, "hash_id_scope": "local", "requests": [`+
+			`{"t": 0, "type": "s", "model": "m", "in": 64, "out": %d, "hash_ids": [1]}]}`, id, out)
+	}
+	text := trace("A", 64) + "\n" + trace("B", 900) + "\n"
+	open := func(o source.Options, name string, files map[string]string) (ids []string, about source.Description) {
+		t.Helper()
+		request := PublicRequest{Name: name, Hub: cache(t, "semianalysisai/cc-traces-weka-062126", "main", files)}
+		o.Tokenizer = tokenizer.Builtin()
+		s, err := openPublic(t.Context(), o, request, agentic.Spec{MaxContext: 500})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			e, err := s.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				return ids, s.Describe()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := e.Make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, c.ID)
+		}
+	}
+	files := map[string]string{"README.md": "x", "data/train-00000-of-00001.jsonl": text, "data/train-00000-of-00001.parquet": "x"}
+	for _, name := range []string{"semianalysis_cc_traces_weka_062126", "semianalysis_cc_traces_weka_with_subagents", "weka:semianalysisai/cc-traces-weka-062126"} {
+		ids, about := open(source.Options{}, name, files)
+		if !slices.Equal(ids, []string{"A"}) || about.Path != "semianalysisai/cc-traces-weka-062126" || about.Revision != commit {
+			t.Errorf("%s: traces %v of %s at %s", name, ids, about.Path, about.Revision)
+		}
+		want := []string{"records that are not used: 1 with a request of more than 500 tokens"}
+		if strings.HasSuffix(name, "subagents") {
+			want = append(want, "the name of this corpus is that of another one in other tools; use semianalysis_cc_traces_weka_062126")
+		}
+		if !slices.Equal(about.Warnings, want) {
+			t.Errorf("%s: %q", name, about.Warnings)
+		}
+	}
+	o := source.Options{File: file.File{Path: "t.jsonl", FS: fstest.MapFS{"t.jsonl": {Data: []byte(text)}}}}
+	if ids, about := open(o, "semianalysis_cc_traces_weka_062126", nil); !slices.Equal(ids, []string{"A"}) || about.Path != "t.jsonl" {
+		t.Errorf("local copy: traces %v of %s", ids, about.Path)
 	}
 }
 

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
+	"aiperfd/internal/engine/dataset/agentic"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/hub"
 )
@@ -27,31 +30,36 @@ const converted = "refs/convert/parquet"
 
 // openPublic opens a public dataset. A path in the options is a local copy of its data, which
 // is read instead.
-func openPublic(ctx context.Context, o source.Options, r PublicRequest) (source.Source, error) {
+func openPublic(ctx context.Context, o source.Options, r PublicRequest, sessions agentic.Spec) (source.Source, error) {
 	set, err := FindPublic(r.Name)
 	if err != nil {
 		return nil, err
 	}
 	set.Subset, set.Split = cmp.Or(r.Subset, set.Subset), cmp.Or(r.Split, set.Split)
+	open := func() (source.Source, error) { return source.OpenFile(ctx, &set.Read, o) }
+	if set.Agentic {
+		open = func() (source.Source, error) { return agentic.Open(ctx, o, sessions) }
+	}
 	if o.File.Path != "" {
-		return source.OpenFile(ctx, &set.Read, o)
+		return open()
 	}
 	found, err := set.locate(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("dataset %s: %w", r.Name, err)
 	}
 	o.File.Files = found.paths()
-	s, err := source.OpenFile(ctx, &set.Read, o)
+	s, err := open()
 	if err != nil {
 		return nil, err
 	}
-	return &cachedSource{Source: s, found: found}, nil
+	return &cachedSource{Source: s, found: found, doubt: set.Doubt}, nil
 }
 
 // cachedSource is a source that describes where it comes from.
 type cachedSource struct {
 	source.Source
 	found located
+	doubt string // empty = there is none
 }
 
 // Describe implements source.Source.
@@ -59,6 +67,9 @@ func (o *cachedSource) Describe() source.Description {
 	d := o.Source.Describe()
 	d.Path = o.found.snapshot.ID
 	d.Revision = o.found.snapshot.Commit
+	if o.doubt != "" {
+		d.Warnings = append(d.Warnings, o.doubt)
+	}
 	return d
 }
 
@@ -133,6 +144,14 @@ func (s *PublicSet) chosen(snapshot hub.Snapshot) (located, error) {
 
 // choose returns the files of a set among those of its repository.
 func (s *PublicSet) choose(files []string) ([]string, error) {
+	if s.Agentic { // a trace is a line; there may be tables of the same traces beside
+		files = slices.DeleteFunc(slices.Clone(files), func(f string) bool {
+			for _, packed := range []string{".gz", ".zst"} {
+				f = strings.TrimSuffix(f, packed)
+			}
+			return !slices.Contains([]string{".jsonl", ".ndjson", ".json"}, path.Ext(f))
+		})
+	}
 	if s.File == "" {
 		return choose(files, s.Subset, s.Split)
 	}

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/dataset/agentic"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
@@ -363,7 +364,7 @@ func compileSessions(c *compiler, p *Plan) {
 	}
 	d := &c.b.Datasets[0]
 	onError := d.OnTurnError
-	if onError == "" && d.Format == agentic.FormatWeka {
+	if onError == "" && (d.Format == agentic.FormatWeka || d.Type == "public" && dataset.IsCorpus(d.Dataset)) {
 		onError = spec.TurnErrors()[spec.Continue] // what is sent does not depend on answers
 	}
 	p.Sessions = spec.Sessions{

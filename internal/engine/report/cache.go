@@ -42,7 +42,7 @@ func firstOnly(p *plan.Plan, rep *export.Report) bool {
 // cacheNotCold warns if prompts were cached although the user has asked for the opposite.
 func cacheNotCold(in *Input, rep *export.Report) []bench.Warning {
 	why, c := meantCold(in.Plan), rep.PrefixCache()
-	if why == "" || c == nil {
+	if why == "" || c == nil || in.Plan.Dataset.Kind.Agentic { // agents begin like the session that starts them
 		return nil
 	}
 	cached, what := c.Reported(), "of the prompt tokens"
@@ -125,8 +125,9 @@ func cachedPrompts(in *Input, rep *export.Report) []bench.Warning {
 		"prompt tokens; %s, or use --cache-bust", 100*c.RepeatedPrompts, 100**cached, remedy)
 }
 
-// deliberate reports whether an option of the run is about prefix caches.
+// deliberate reports whether an option of the run is about prefix caches, or its prompts are those of recorded
+// sessions, which grow by design.
 func deliberate(p *plan.Plan) bool {
 	s := &p.Dataset.Options.Synthetic
-	return p.CacheBust.On() || p.Reset != nil || s.Corpus == "unique" || s.PrefixPool > 0 || s.SharedSystem > 0 || s.UserContext > 0
+	return p.Dataset.Kind.Agentic || p.CacheBust.On() || p.Reset != nil || s.Corpus == "unique" || s.PrefixPool > 0 || s.SharedSystem > 0 || s.UserContext > 0
 }

@@ -35,6 +35,7 @@ func TestCacheWarnings(t *testing.T) {
 	}
 	system := func(p *plan.Plan) { p.Dataset.Options.System = "s" }
 	plain := func(*plan.Plan) {}
+	sessions := func(p *plan.Plan) { p.Dataset.Kind.File, p.Dataset.Kind.Agentic = true, true }
 	tests := []struct {
 		name   string
 		change func(*plan.Plan)
@@ -55,6 +56,9 @@ func TestCacheWarnings(t *testing.T) {
 		{"a few tokens of a template cached", plain, values{unique: 1, repeated: 0, cached: 4.9}, ""},
 		{"texts of a file that begin alike", func(p *plan.Plan) { p.Dataset.Kind.File = true }, values{unique: 1, repeated: 0, cached: 30}, ""},
 		{"repetitions that the user wants", func(p *plan.Plan) { p.Dataset.Options.Synthetic.PrefixPool = 2 }, values{unique: 0.1, repeated: 88, cached: 80}, ""},
+		{"recorded sessions", sessions, values{unique: 0.1, repeated: 88, cached: 80}, ""},
+		{"recorded sessions that begin alike", sessions, values{unique: 1, repeated: 0, cached: 30}, ""},
+		{"recorded sessions with a marker", both(prefix, sessions), values{unique: 1, repeated: 0, cached: 80, first: 40}, ""},
 		{"repetitions of a trace", plain, values{unique: 0.1, repeated: 88, theory: 90, cached: 80}, ""},
 		{"repetitions of vectors", func(p *plan.Plan) { p.Kind.Caps.ProducesTokens = false }, values{unique: 0.1, repeated: 88, cached: 80}, ""},
 		{"marked and cold", prefix, values{unique: 1, repeated: 0, cached: 40, first: 1}, ""}, // later turns have a history

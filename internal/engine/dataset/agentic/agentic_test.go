@@ -48,6 +48,12 @@ func readText(t *testing.T, text string, o Options) ([]*Graph, Repairs, error) {
 	return graphs, repairs, err
 }
 
+// parseText returns the graph of a record.
+func parseText(o *Options, data []byte) (*Graph, []string) {
+	ids := newSieve()
+	return o.parse(ids.record(data), ids, &Repairs{})
+}
+
 func usual() Options { return Options{Rules: DefaultRules()} }
 
 // traceA grows by a part of a block, has a sub-agent that shares two blocks, and is cut twice.
@@ -288,7 +294,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(header + `"id":"A","block":1,"streams":[{"id":"A","requests":[{"t":0,"in":1,"out":1,"shared":9,"new":[1]}]}],"needs":{"A/0":["A/0"]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o := usual()
-		g, problems := o.parse(data, &Repairs{})
+		g, problems := parseText(&o, data)
 		if len(problems) > 0 {
 			return
 		}
@@ -299,7 +305,7 @@ func FuzzRead(f *testing.F) {
 		if err := Write(&line, g); err != nil {
 			t.Fatal(err)
 		}
-		again, problems := o.parse(line.Bytes(), &Repairs{})
+		again, problems := parseText(&o, line.Bytes())
 		if len(problems) > 0 || len(again.Streams) != len(g.Streams) {
 			t.Fatalf("what was written cannot be read: %v", problems)
 		}
@@ -319,7 +325,7 @@ func BenchmarkRead(b *testing.B) {
 	o := usual()
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, problems := o.parse(data, &Repairs{}); len(problems) > 0 {
+		if _, problems := parseText(&o, data); len(problems) > 0 {
 			b.Fatal(problems)
 		}
 	}

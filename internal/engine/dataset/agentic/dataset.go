@@ -21,6 +21,7 @@ type Spec struct {
 	ThinkOnly    bool           // a pause is the think time, if it is recorded
 	IdleCap      *time.Duration // longest time between requests of a trace, from start to start; nil = any
 	Models       []string
+	Cache        string // folder for graphs that were read; "" = none
 }
 
 // Format is the format weka_trace.
@@ -38,7 +39,7 @@ func Format() source.Format {
 func Open(ctx context.Context, o source.Options, spec Spec) (source.Source, error) {
 	f := Format()
 	d := &dataset{spec: spec, texts: map[int]*blockTexts{}}
-	f.New, f.Note = d.pass, d.note
+	f.Records, f.New, f.Note = d.open, d.pass, d.note
 	return source.OpenFile(ctx, &f, o)
 }
 
@@ -46,6 +47,7 @@ func Open(ctx context.Context, o source.Options, spec Spec) (source.Source, erro
 type dataset struct {
 	spec    Spec
 	texts   map[int]*blockTexts // by the tokens of a block
+	traces  *traces             // of the pass
 	records int                 // of the longest pass
 	repairs Repairs             // of that pass
 }
@@ -57,15 +59,23 @@ func (d *dataset) note(out *source.Description) {
 	}
 }
 
+// open opens the traces for a pass.
+func (d *dataset) open(ctx context.Context, f file.File) (source.Records, error) {
+	var err error
+	d.traces, err = readTraces(ctx, f, Options{Rules: DefaultRules(), Cache: d.spec.Cache})
+	return d.traces, err
+}
+
 // pass returns the function that decodes the records of one pass.
 func (d *dataset) pass(o *source.Options) source.Decoder {
 	records, repairs := 0, Repairs{}
 	places := map[string]string{} // of each trace
-	options := Options{Rules: DefaultRules()}
 	return func(record file.Record) (source.Row, error) {
 		number := records
 		records++
-		g, problems := options.parse(record.Data, &repairs)
+		g, problems := d.traces.graph, d.traces.problems
+		d.traces.graph = nil // the next trace may not be read for long
+		repairs.add(&d.traces.repairs)
 		if records > d.records {
 			d.records, d.repairs = records, repairs
 		}
@@ -77,7 +87,7 @@ func (d *dataset) pass(o *source.Options) source.Decoder {
 		}
 		places[g.ID] = record.Place.String()
 		if most := d.spec.MaxContext; most > 0 && d.spec.context(g) > most {
-			return source.Row{Skip: fmt.Sprintf("a request needs more than %d tokens", most)}, nil
+			return source.Row{Skip: fmt.Sprintf("with a request of more than %d tokens", most)}, nil
 		}
 		texts, err := d.textsOf(o, g.Block)
 		if err != nil {
@@ -129,6 +139,7 @@ func (s *Spec) conversation(g *Graph, p *play, limit *time.Duration) *bench.Conv
 	all := map[string]*bench.Conversation{}
 	for _, stream := range g.Streams {
 		c := &bench.Conversation{ID: stream.ID, Mode: bench.MessageArrayWithResponses, Category: string(stream.Kind)}
+		c.Turns = make([]bench.Turn, 0, len(stream.Requests))
 		for i := range stream.Requests {
 			r := &stream.Requests[i]
 			t := bench.Turn{

@@ -90,7 +90,7 @@ func (s *Summary) Add(g *Graph) {
 	s.Requests += len(all)
 	s.turns = append(s.turns, float64(len(all)))
 	slices.SortStableFunc(all, compareTimes)
-	s.prompts(all)
+	s.prompts(g.bySending())
 	s.times(all)
 }
 
@@ -110,7 +110,7 @@ func (s *Summary) turn(before, r *Request) {
 }
 
 // prompts adds the lengths and the blocks of the requests of a trace.
-func (s *Summary) prompts(all []*Request) {
+func (s *Summary) prompts(all []sent) {
 	seen := map[int64]bool{}
 	for _, r := range all {
 		s.input, s.output = append(s.input, float64(r.In)), append(s.output, float64(r.Out))
@@ -122,12 +122,12 @@ func (s *Summary) prompts(all []*Request) {
 			s.Without++
 			continue
 		}
-		hits := 0
+		hits := r.known
 		for hits < len(r.blocks) && seen[r.blocks[hits]] {
 			hits++
 		}
 		before := len(seen)
-		for _, id := range r.blocks {
+		for _, id := range r.blocks[r.known:] {
 			seen[id] = true
 		}
 		s.hits, s.blocks = s.hits+float64(hits), s.blocks+float64(len(r.blocks))

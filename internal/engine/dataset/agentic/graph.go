@@ -129,11 +129,15 @@ func (g *Graph) unpack() {
 	for _, s := range g.Streams {
 		var before []int64
 		if s.Spawn != nil {
-			before = all[s.Spawn.After]
+			before = slices.Clip(all[s.Spawn.After]) // which the stream that has it may continue
 		}
 		for i := range s.Requests {
 			r := &s.Requests[i]
-			r.blocks = slices.Concat(before[:min(r.Shared, len(before))], r.New)
+			shared := min(r.Shared, len(before))
+			if shared < len(before) {
+				before = append(make([]int64, 0, shared+2*len(r.New)), before[:shared]...)
+			}
+			r.blocks = append(before, r.New...) //nolint:gocritic // a prompt that continues another shares its memory
 			before = r.blocks
 			all[name(s.ID, i)] = before
 		}
@@ -153,10 +157,48 @@ func (g *Graph) UnmarshalJSON(data []byte) error {
 // common returns how many ids two lists of blocks have in common from the beginning.
 func common(a, b []int64) int {
 	n := min(len(a), len(b))
+	if n > 0 && &a[0] == &b[0] {
+		return n // they share their memory
+	}
 	for i := range n {
 		if a[i] != b[i] {
 			return i
 		}
 	}
 	return n
+}
+
+// sent is a request with what it is known to have in common with an earlier one.
+type sent struct {
+	*Request
+	known int // leading blocks that the request which it continues had, if that is earlier
+}
+
+// bySending returns all requests in the order of the recording.
+func (g *Graph) bySending() []sent {
+	before, earlier := map[*Request]*Request{}, map[*Request]bool{}
+	byName := map[string]*Request{}
+	for _, s := range g.Streams {
+		for i := range s.Requests {
+			byName[name(s.ID, i)] = &s.Requests[i]
+			if i > 0 {
+				before[&s.Requests[i]] = &s.Requests[i-1]
+			}
+		}
+	}
+	for _, s := range g.Streams {
+		if s.Spawn != nil {
+			before[&s.Requests[0]] = byName[s.Spawn.After]
+		}
+	}
+	var all []sent
+	for _, r := range g.byTime() {
+		one := sent{Request: r}
+		if b := before[r]; b != nil && earlier[b] {
+			one.known = min(r.Shared, len(b.blocks))
+		}
+		earlier[r] = true
+		all = append(all, one)
+	}
+	return all
 }

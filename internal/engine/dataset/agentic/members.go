@@ -194,8 +194,8 @@ func (o *object) seconds(name string, required bool) *float64 {
 	return &v
 }
 
-// ids returns a list of ids of blocks.
-func (o *object) ids(name string) []int64 {
+// ids returns a list of ids of blocks, of which the record has the number, unless something is wrong with it.
+func (o *object) ids(name string, lists [][]int64) []int64 {
 	value := o.take(name, false)
 	if value == nil {
 		return nil
@@ -204,15 +204,15 @@ func (o *object) ids(name string) []int64 {
 		o.fault("%s must be a list of whole numbers, not %s", name, shown(value))
 		return nil
 	}
-	out := make([]int64, 0, bytes.Count(value, []byte{','})+1)
+	if k, err := strconv.Atoi(string(value[1 : len(value)-1])); err == nil && k < len(lists) {
+		return lists[k]
+	}
 	elements(value, func(i int, value []byte) {
-		v, ok := parseID(value)
-		if !ok && !o.failed(name) {
+		if _, ok := parseID(value); !ok && !o.failed(name) {
 			o.fault("%s[%d] must be a whole number of 64 bits, not %s", name, i, shown(value))
 		}
-		out = append(out, v)
 	})
-	return out
+	return nil
 }
 
 // failed reports whether the last problem is one of a list of this object.

@@ -3,10 +3,13 @@ package agentic
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"aiperfd/internal/engine/dataset/file"
 )
@@ -17,8 +20,18 @@ const maxRecord = 256 << 20
 // Options say how traces are read.
 type Options struct {
 	Rules   Rules
-	Strict  bool // members that the format does not have are problems
-	SkipBad bool // traces with problems are left out and counted
+	Strict  bool   // members that the format does not have are problems
+	SkipBad bool   // traces with problems are left out and counted
+	Cache   string // folder for graphs of large files, which are read faster the next time; "" = none
+}
+
+// CacheFolder returns the folder for graphs in the folder for caches of the user; "" = there is none.
+func CacheFolder() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "aiperfd", "traces")
 }
 
 // Repairs count what was wrong with traces and could be repaired, or was left out.
@@ -32,6 +45,22 @@ type Repairs struct {
 	ClampedPrefixes int `json:"clamped_prefixes"` // more declared tokens than the first prompt has
 	EarlySubAgents  int `json:"early_sub_agents"` // before any request of the main stream; left out
 	EmptySubAgents  int `json:"empty_sub_agents"` // without a request; left out
+}
+
+// counts returns the numbers in their order.
+func (r *Repairs) counts() []*int {
+	return []*int{
+		&r.SkippedTraces, &r.UnknownMembers, &r.DuplicateAgents, &r.EmptyAnswers, &r.TrimmedBlocks, &r.UncoveredTails,
+		&r.ClampedPrefixes, &r.EarlySubAgents, &r.EmptySubAgents,
+	}
+}
+
+// add adds what was repaired in a trace.
+func (r *Repairs) add(one *Repairs) {
+	more := one.counts()
+	for i, n := range r.counts() {
+		*n += *more[i]
+	}
 }
 
 // Notes say what was repaired or left out, a line for each kind.
@@ -64,20 +93,20 @@ func (r *Repairs) Notes() (lines []string) {
 // a time. All problems of the file, twenty at most, are in one *[file.Error].
 func Read(ctx context.Context, in file.File, o Options, each func(*Graph) error) (repairs Repairs, err error) {
 	in.Folder, in.Numbers, in.MaxRecord = true, nil, maxRecord
-	r, err := file.Open(ctx, in)
+	r, err := readTraces(ctx, in, o)
 	if err != nil {
 		return repairs, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	var faults file.Error
-	ids := map[string]string{} // the place of each trace
+	places := map[string]string{} // of each trace
 	read := 0
 	for {
 		record, err := r.Next()
 		wrong, damaged := errors.AsType[*file.RecordError](err)
 		switch {
 		case errors.Is(err, io.EOF) && !damaged:
-			if len(faults.Problems) == 0 && len(ids) == 0 {
+			if len(faults.Problems) == 0 && len(places) == 0 {
 				return repairs, fmt.Errorf("no trace is left: %d read, %d left out because of problems", read, repairs.SkippedTraces)
 			}
 			return repairs, faults.OrNil()
@@ -85,20 +114,17 @@ func Read(ctx context.Context, in file.File, o Options, each func(*Graph) error)
 			return repairs, errors.Join(faults.OrNil(), err)
 		}
 		read++
-		var g *Graph
-		var problems []string
-		where := record.Place.String()
+		g, problems, where := r.graph, r.problems, record.Place.String()
 		if damaged {
-			where, problems = wrong.Place.String(), []string{wrong.Err.Error()}
-		} else {
-			g, problems = o.parse(record.Data, &repairs)
+			g, problems, where = nil, []string{wrong.Err.Error()}, wrong.Place.String()
 		}
 		if g != nil && len(problems) == 0 {
-			if before, taken := ids[g.ID]; taken {
+			if before, taken := places[g.ID]; taken {
 				problems = []string{fmt.Sprintf("trace %s: its id is that of the trace in %s", g.ID, before)}
 			} else {
-				ids[g.ID] = where
+				places[g.ID] = where
 			}
+			repairs.add(&r.repairs)
 		}
 		switch {
 		case len(problems) > 0 && o.SkipBad:
@@ -115,10 +141,86 @@ func Read(ctx context.Context, in file.File, o Options, each func(*Graph) error)
 	}
 }
 
-// parse reads a record of either format.
-func (o *Options) parse(data []byte, repairs *Repairs) (*Graph, []string) {
+// traces reads the traces of files, or takes them from the cache if the files have not changed since they were read.
+type traces struct {
+	o      *Options
+	ids    *sieve
+	in     *file.Reader  // nil = they are cached
+	cached *cachedTraces // nil = they are read
+	keep   *cacheWriter  // nil = they are not kept
+	whole  bool          // all traces were read
+	flaws  bool          // … and some had problems
+
+	// Of the last record.
+	graph    *Graph
+	problems []string
+	repairs  Repairs
+}
+
+// readTraces opens files with traces.
+func readTraces(ctx context.Context, f file.File, o Options) (*traces, error) {
+	t := &traces{o: &o, ids: newSieve()}
+	f.Sieve = t.ids
+	store := cache{o.Cache}
+	if o.Strict {
+		store.folder = "" // which has no names of members
+	}
+	key := store.key(&f, &o)
+	if t.cached = store.open(key); t.cached != nil {
+		return t, nil
+	}
+	var err error
+	if t.in, err = file.Open(ctx, f); err != nil {
+		return nil, err
+	}
+	t.keep = store.write(key, &o)
+	return t, nil
+}
+
+// Next implements [source.Records]. The trace is in t until the next call.
+func (t *traces) Next() (file.Record, error) {
+	t.graph, t.problems, t.repairs = nil, nil, Repairs{}
+	if t.cached != nil {
+		one, err := t.cached.next()
+		if err != nil {
+			return file.Record{}, err
+		}
+		t.graph, t.repairs = one.graph, one.repairs
+		return file.Record{Place: one.place, Data: t.cached.data}, nil
+	}
+	record, err := t.in.Next()
+	if err != nil {
+		t.whole = errors.Is(err, io.EOF)
+		t.flaws = t.flaws || !t.whole
+		return record, err
+	}
+	record.Data = t.ids.record(record.Data)
+	t.graph, t.problems = t.o.parse(record.Data, t.ids, &t.repairs)
+	t.ids.forget()
+	switch {
+	case len(t.problems) > 0:
+		t.flaws = true
+	case t.keep != nil && !t.flaws:
+		t.keep.add(&packedTrace{record.Place, t.graph, t.repairs}, t.ids.digest())
+	}
+	return record, nil
+}
+
+// Close implements [source.Records].
+func (t *traces) Close() error {
+	if t.cached != nil {
+		return t.cached.file.Close()
+	}
+	if t.keep != nil {
+		t.keep.finish(t.whole && !t.flaws)
+	}
+	return t.in.Close()
+}
+
+// parse reads a record of either format, from which ids were taken.
+func (o *Options) parse(data []byte, ids *sieve, repairs *Repairs) (*Graph, []string) {
 	if !json.Valid(data) || !bytes.HasPrefix(data, []byte("{")) { // CheckObject costs twice as much, and says why
-		if err := file.CheckObject(data); err != nil {
+		if err := file.CheckObject(ids.whole()); err != nil {
 			return nil, []string{err.Error()}
 		}
 	}
@@ -130,12 +232,12 @@ func (o *Options) parse(data []byte, repairs *Repairs) (*Graph, []string) {
 			`, or "format": "` + FormatGraph + `"`}
 	}
 	kept := *repairs
-	t, problems := parseWeka(data, o.Strict, repairs)
+	t, problems := parseWeka(data, ids.lists, o.Strict, repairs)
 	if len(problems) > 0 {
 		*repairs = kept
 		return nil, problems
 	}
-	return t.graph(o.Rules, digest(data)), nil
+	return t.graph(o.Rules, hex.EncodeToString(ids.digest())), nil
 }
 
 // FormatGraph names the form of graphs in files: one per line.

@@ -35,8 +35,8 @@ type strandTurn struct {
 // ranks numbers the blocks of a trace in the order of its record.
 func ranks(g *Graph) map[int64]uint32 {
 	out := map[int64]uint32{}
-	for _, r := range g.byTime() {
-		for _, id := range r.blocks {
+	for _, r := range g.bySending() {
+		for _, id := range r.blocks[r.known:] {
 			if _, known := out[id]; !known {
 				out[id] = uint32(len(out))
 			}

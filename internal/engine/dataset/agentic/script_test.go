@@ -252,7 +252,7 @@ func TestOpenLimits(t *testing.T) {
 		t.Errorf("the same trace twice: %v", err)
 	}
 	o.File.Records = o.File.Records[:1]
-	if _, err := Open(t.Context(), o, Spec{MaxContext: 10}); err == nil || !strings.Contains(err.Error(), "none of 1 records is used: 1 a request needs more than 10 tokens") {
+	if _, err := Open(t.Context(), o, Spec{MaxContext: 10}); err == nil || !strings.Contains(err.Error(), "none of 1 records is used: 1 with a request of more than 10 tokens") {
 		t.Errorf("nothing is left: %v", err)
 	}
 }

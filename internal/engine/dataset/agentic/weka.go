@@ -3,8 +3,6 @@ package agentic
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 )
@@ -49,11 +47,13 @@ type wekaParser struct {
 	repairs  *Repairs
 	strict   bool // unknown members are problems
 	id       string
+	lists    [][]int64 // of ids, by the numbers that the record has
 }
 
-// parseWeka reads a record, which must be a valid JSON object. The trace may be used if there are no problems.
-func parseWeka(data []byte, strict bool, repairs *Repairs) (*wekaTrace, []string) {
-	p := &wekaParser{repairs: repairs, strict: strict}
+// parseWeka reads a record, which must be a valid JSON object, with its lists of ids. The trace may be used if there
+// are no problems.
+func parseWeka(data []byte, lists [][]int64, strict bool, repairs *Repairs) (*wekaTrace, []string) {
+	p := &wekaParser{repairs: repairs, strict: strict, lists: lists}
 	o, ok := open("", data, &p.problems)
 	if !ok {
 		return nil, p.problems
@@ -185,7 +185,7 @@ func (p *wekaParser) request(o *object, block int, place Place) call {
 	}
 	c.Model = o.text("model", true)
 	c.In, c.Out = o.whole("in", 1, true), o.whole("out", 0, true)
-	c.blocks = o.ids("hash_ids")
+	c.blocks = o.ids("hash_ids", p.lists)
 	c.Inputs = o.texts("input_types")
 	o.texts("output_types")
 	c.Stop = o.text("stop", false)
@@ -247,9 +247,3 @@ func (p *wekaParser) finish(t *wekaTrace) {
 
 // byTime orders requests as the recording has them.
 func byTime(a, b call) int { return cmp.Or(cmp.Compare(a.T, b.T), cmp.Compare(a.index, b.index)) }
-
-// digest returns the SHA-256 of a record.
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}

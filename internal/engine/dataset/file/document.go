@@ -3,6 +3,7 @@ package file
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,9 @@ import (
 
 // newText begins to read a text file that is not CSV: a JSON document whose records are
 // in an array, one object that is written on several lines, or JSONL.
-func newText(b *bufio.Reader, key string, most int) (container, error) {
-	d := &document{r: b, line: 1, most: most}
+func newText(b *bufio.Reader, f *File) (container, error) {
+	key, most := f.Key, cmp.Or(f.MaxRecord, MaxRecordBytes)
+	d := &document{r: b, line: 1, most: most, sieve: f.Sieve}
 	first, err := d.peek()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -32,7 +34,7 @@ func newText(b *bufio.Reader, key string, most int) (container, error) {
 	if begins(b, "{\n") || begins(b, "{\r\n") {
 		return d, nil
 	}
-	return &lines{r: b, number: d.line - 1, most: most}, nil
+	return &lines{r: b, number: d.line - 1, most: most, sieve: f.Sieve}, nil
 }
 
 // findArray looks for a member of the object that begins here and is an array, within
@@ -84,7 +86,9 @@ type document struct {
 	count  int  // records so far
 	line   int  // of the next byte
 	value  []byte
+	size   int // bytes of the value
 	most   int // bytes of a value
+	sieve  Sieve
 }
 
 func (d *document) about() (string, Unit) { return "json", Members }
@@ -96,6 +100,9 @@ func (d *document) next() ([]byte, int, error) {
 			err = fmt.Errorf("line %d: %w", d.line, err)
 		}
 		return nil, d.count, err
+	}
+	if d.sieve != nil {
+		return d.sieve.Record(), d.count, nil
 	}
 	return d.value, d.count, nil
 }
@@ -149,12 +156,12 @@ func (d *document) end() error {
 // scan reads up to the end of a value and keeps it in d.value. The depth is the number
 // of arrays and objects that are open; with more than 0 what is read is not kept.
 func (d *document) scan(depth int) error {
-	d.value = d.value[:0]
+	d.value, d.size = d.value[:0], 0
 	keep := depth == 0
 	inText, escaped := false, false
 	for {
 		if _, err := d.r.Peek(1); err != nil {
-			if depth == 0 && !inText && len(d.value) > 0 && errors.Is(err, io.EOF) {
+			if depth == 0 && !inText && d.size > 0 && errors.Is(err, io.EOF) {
 				return nil // a number, or true
 			}
 			return cut(err)
@@ -186,12 +193,18 @@ func (d *document) scan(depth int) error {
 				break
 			}
 		}
-		if keep {
+		switch {
+		case keep && d.sieve != nil:
+			d.sieve.Write(chunk[:n])
+		case keep:
 			d.value = append(d.value, chunk[:n]...)
+		}
+		if keep {
+			d.size += n
 		}
 		d.skip(n)
 		switch {
-		case len(d.value) > d.most:
+		case d.size > d.most:
 			return fmt.Errorf("the record is longer than %d MiB", d.most>>20)
 		case done:
 			return nil

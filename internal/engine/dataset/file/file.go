@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // UntrustedMaxBytes is the value of [File.MaxBytes] for files that others may name.
@@ -38,6 +39,8 @@ type File struct {
 	MaxBytes int64
 	// MaxRecord bounds a record of a JSON file in bytes; 0 = MaxRecordBytes.
 	MaxRecord int
+	// Sieve takes the bytes of the records of a JSON file; nil = records are read as a whole.
+	Sieve Sieve
 	// Folder allows Path to be a folder: its regular files are read one after the
 	// other in the order of their paths, folders below it included. Files and folders
 	// whose name begins with a dot are left out.
@@ -48,6 +51,14 @@ type File struct {
 	// Numbers names the columns of a CSV file whose values become JSON numbers if they
 	// look like them; all others become strings.
 	Numbers []string
+}
+
+// Sieve makes records of their bytes while these are read, so that a long one need not be in memory as a whole.
+type Sieve interface {
+	// Write takes the next bytes of a record, which it does not keep.
+	Write(part []byte)
+	// Record returns what stands for the record that was written since the last call, valid until the next Write.
+	Record() []byte
 }
 
 // Check checks the options without opening a file.
@@ -133,6 +144,54 @@ func (f File) Size() (size int64, ok bool) {
 		size += info.Size()
 	}
 	return size, len(f.Records) == 0
+}
+
+// settled is how long ago a file was changed at least if a later change is sure to give it another time.
+const settled = 2 * time.Second
+
+// State names the files that are read, with their sizes and times, so that it is different when one of them was
+// changed; false = this cannot be said.
+func (f File) State() (state string, size int64, ok bool) {
+	if len(f.Records) > 0 {
+		return "", 0, false
+	}
+	paths, _, err := f.list()
+	if err != nil {
+		return "", 0, false
+	}
+	var b strings.Builder
+	for _, path := range paths {
+		name, info, err := f.place(path)
+		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < settled {
+			return "", 0, false
+		}
+		size += info.Size()
+		fmt.Fprintf(&b, "%q %q %d %d\n", name, path, info.Size(), info.ModTime().UnixNano())
+	}
+	return b.String(), size, true
+}
+
+// place returns the absolute path of a file, as far as it has one, and what is known of it.
+func (f File) place(path string) (name string, info fs.FileInfo, err error) {
+	if f.FS == nil {
+		if name, err = filepath.Abs(path); err == nil {
+			info, err = os.Stat(name)
+		}
+		return name, info, err
+	}
+	if info, err = fs.Stat(f.FS, path); err != nil || !info.Mode().IsRegular() {
+		return "", info, err
+	}
+	opened, err := f.FS.Open(path)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { _ = opened.Close() }() // was only read
+	named, ok := opened.(interface{ Name() string })
+	if !ok {
+		return "", nil, errors.New("the file has no name")
+	}
+	return named.Name(), info, nil
 }
 
 func (f File) stat(path string) (fs.FileInfo, error) {

@@ -16,6 +16,7 @@ type lines struct {
 	number int    // of the last line
 	long   []byte // a line that is longer than the buffer of r
 	most   int    // bytes of a line
+	sieve  Sieve  // takes the lines; nil = nothing does
 }
 
 func (l *lines) about() (string, Unit) { return "jsonl", Lines }
@@ -23,7 +24,11 @@ func (l *lines) about() (string, Unit) { return "jsonl", Lines }
 func (l *lines) next() ([]byte, int, error) {
 	for {
 		l.number++
-		line, err := l.line()
+		read := l.line
+		if l.sieve != nil {
+			read = l.sifted
+		}
+		line, err := read()
 		if line = bytes.TrimSpace(line); len(line) > 0 && (err == nil || errors.Is(err, io.EOF)) {
 			return line, l.number, nil
 		}
@@ -113,4 +118,30 @@ func (l *lines) line() ([]byte, error) {
 	}
 	l.long = append(l.long, line...)
 	return l.long, err
+}
+
+// sifted gives the next line to the sieve, without the white space around it, and returns its record.
+func (l *lines) sifted() ([]byte, error) {
+	size := 0
+	for {
+		part, err := l.r.ReadSlice('\n')
+		full := errors.Is(err, bufio.ErrBufferFull)
+		if size == 0 {
+			part = bytes.TrimLeft(part, " \t\r\n")
+		}
+		if !full {
+			part = bytes.TrimRight(part, " \t\r\n")
+		}
+		if size += len(part); size <= l.most {
+			l.sieve.Write(part)
+		}
+		switch {
+		case full:
+		case size > l.most && (err == nil || errors.Is(err, io.EOF)):
+			l.sieve.Record()
+			return nil, &RecordError{Err: fmt.Errorf("the line is longer than %d MiB", l.most>>20)}
+		default:
+			return l.sieve.Record(), err
+		}
+	}
 }

@@ -2,7 +2,6 @@ package file
 
 import (
 	"bufio"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -150,7 +149,7 @@ func (r *Reader) detect(f fs.File) (container, error) {
 			return &texts{lines{r: b, most: MaxRecordBytes}}, nil
 		}
 	}
-	return newText(b, r.file.Key, cmp.Or(r.file.MaxRecord, MaxRecordBytes))
+	return newText(b, &r.file)
 }
 
 // bufferSize is the size of read buffers.

@@ -73,12 +73,22 @@ type Format struct {
 	Open func(ctx context.Context, o Options) (Source, error)
 	// Adds names the members that the format adds to bodies.
 	Adds []string
-	// New returns the decoder of the records of one pass.
+	// Records opens the records; nil = [file.Open] does.
+	Records func(ctx context.Context, f file.File) (Records, error)
+	// New returns the decoder of the records of one pass, which are open.
 	New func(o *Options) Decoder
 	// Note adds to the description what the rows have found when they were finished; nil =
 	// nothing.
 	Note func(*Description)
 }
+
+// Records are the records of a pass, as [file.Reader] returns them.
+type Records interface {
+	Next() (file.Record, error)
+	Close() error
+}
+
+var _ Records = (*file.Reader)(nil)
 
 // Decoder decodes a record. The row does not refer to the record; without turns and a
 // reason to skip it, it is not counted. An error is the problem of the record, or all of
@@ -151,7 +161,7 @@ type stream struct {
 	o      Options
 	once   bool // the file cannot be read again
 
-	reader  *file.Reader // of this pass
+	reader  Records // of this pass
 	decode  Decoder
 	ended   bool // the file
 	window  window
@@ -180,7 +190,13 @@ type findings struct {
 
 // start opens the file for a pass.
 func (s *stream) start(ctx context.Context) (err error) {
-	if s.reader, err = file.Open(ctx, s.o.File); err != nil {
+	if s.format.Records != nil {
+		s.reader, err = s.format.Records(ctx, s.o.File)
+	} else {
+		s.reader, err = file.Open(ctx, s.o.File)
+	}
+	if err != nil {
+		s.reader = nil // not a nil reader in an interface
 		return err
 	}
 	s.decode = s.format.New(&s.o)
