@@ -252,7 +252,9 @@ func testRun(id string, state bench.State) *run.Run {
 	}
 	if state.Terminal() {
 		r.EndedAt = new(epoch.Add(44 * time.Second))
-		r.Summary = &run.Summary{Requests: 500, Errors: 3, ErrorRate: new(0.6), TTFTP50: new(38.9)}
+		r.Summary = &run.Summary{
+			Requests: 500, Errors: 3, ErrorRate: new(0.6), TTFTP50: new(38.9), Windows: []run.Window{{Name: "steady"}},
+		}
 	}
 	if state == bench.StateFailed {
 		r.Error = &run.Error{Code: run.NoSuccess, Message: "not one request succeeded"}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"compress/gzip"
 	"crypto/rand"
 	"errors"
 	"net"
@@ -32,6 +33,11 @@ func (s *Server) layers() ([]middleware, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Browsers keep scripts and style sheets, so that they are compressed rarely.
+	pack, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(gzip.BestCompression))
+	if err != nil {
+		return nil, err
+	}
 	return []middleware{
 		s.observe,
 		s.recover,
@@ -40,10 +46,14 @@ func (s *Server) layers() ([]middleware, error) {
 		s.Access.Identify,
 		s.checkOrigin,
 		func(next http.Handler) http.Handler {
-			compressed := compress(next)
+			compressed, packed := compress(next), pack(next)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == feedPath || strings.HasSuffix(r.URL.Path, "/events") { // sent in pieces
 					next.ServeHTTP(w, r)
+					return
+				}
+				if strings.HasPrefix(r.URL.Path, "/assets/") {
+					packed.ServeHTTP(w, r)
 					return
 				}
 				compressed.ServeHTTP(w, r)

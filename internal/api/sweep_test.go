@@ -148,3 +148,37 @@ func TestReportOfSweeps(t *testing.T) {
 		t.Errorf("report.md = %s\nwant %s", got, want)
 	}
 }
+
+// answerOfPairs is the answer of a comparison of two servers.
+const answerOfPairs = `{"schema":"aiperfd-answer/1","kind":"ab","final":true,"question":"?","speaks_for":"these two servers",
+"doubts":[{"code":"order","message":"it *depends* on the order"}],"run_id":"x","verdict":"better",
+"sentences":["B is better than A: request latency -4.1 % (-5.0 to -3.2 %)."],"evidence":[],
+"stop":{"reason":"decided","text":"the answer was known after 31 blocks"},"decide":{"needs":""},"provenance":{},
+"paired":{"design":"mirror","pairs":620,"first_look":30,"level":0.95,"block_sec":5,
+"metrics":[{"tag":"request_latency","verdict":"better","unit":"%","blocks":31,"change":-4.1,"low":-5,"high":-3.2,"margin":3}],
+"sides":[{"name":"A","run_id":"a","targets":["http://a"],"models":["m"]},{"name":"B","targets":["http://b"],"models":["m"],"failed":2}],
+"blocks":[{"from_sec":0,"to_sec":5,"pairs":20,"change":{"request_latency":-4.1},"so_far":{"request_latency":{"change":-4.1}}}]}}`
+
+// Reports of a comparison of two servers begin with its answer, and have what it rests on.
+func TestReportOfPairs(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ts.addSweep(t, idSweep, `{"type":"ab","rows":[],"findings":["B is better than A: request latency -4.1 % (-5.0 to -3.2 %)."]}`)
+	ts.fake.writeArtifacts(t, idSweep, map[string]string{results.AnswerFile: answerOfPairs})
+	text := ts.do("GET", "/api/runs/"+idSweep+"/report.md", "").Body.String()
+	for _, part := range []string{
+		"**B is better than A: request latency -4.1 % (-5.0 to -3.2 %).**\n",
+		"| request\\_latency | better | -4.1 % | -5.0 to -3.2 % | 3.0 % |",
+		"- 620 pairs in 1 block. All intervals together hold with 95 %, whenever they are looked at.\n",
+		"- The measurement ended: the answer was known after 31 blocks.\n",
+		"- Doubt: it \\*depends\\* on the order.\n",
+		"b, model m, 2 requests failed",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the report lacks %q:\n%s", part, text)
+		}
+	}
+	page := ts.do("GET", "/api/runs/"+idSweep+"/report.html", "").Body.String()
+	if part := `"api/runs/` + idSweep + `/answer":{`; !strings.Contains(page, part) {
+		t.Errorf("the page of the report lacks %s", part)
+	}
+}

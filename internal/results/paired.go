@@ -55,4 +55,13 @@ type PairedBlock struct {
 	Pairs int     `json:"pairs"`
 	// Change is by metric, in percent or points; null = no pair of the block has the metric.
 	Change map[string]*float64 `json:"change"`
+	// SoFar is by metric what this block and those before it say.
+	SoFar map[string]PairedRunning `json:"so_far"`
+}
+
+// PairedRunning is a change with the interval that held after a block.
+type PairedRunning struct {
+	Change float64  `json:"change" example:"-4.1"` // in percent or points
+	Low    *float64 `json:"low" example:"-5"`      // null = too few blocks
+	High   *float64 `json:"high" example:"-3.2"`   // likewise
 }

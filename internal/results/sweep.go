@@ -61,7 +61,7 @@ type SweepRow struct {
 	Runs   []SweepRun     `json:"runs"`
 	// Outcome is pass or fail by the limits, excluded if the load generator distorted a number
 	// that decides, failed if no run has a result, and measured without limits.
-	Outcome  string    `json:"outcome" enums:"pass,fail,excluded,failed,measured"`
+	Outcome  string    `json:"outcome" enums:"pass,fail,excluded,failed,measured,waiting"`
 	Pareto   bool      `json:"pareto"` // no other row has both more throughput and less latency
 	Readings []Reading `json:"readings"`
 	// Metrics are the main metrics and those with limits, by tag and statistic.

@@ -98,6 +98,7 @@ func (c *contest) perform(ctx context.Context) error {
 	var errs [2]error
 	watch, stop := context.WithCancel(ctx)
 	var watching, waiting sync.WaitGroup
+	watching.Go(func() { c.study.watchStart(watch, children[paired.A].ID) })
 	watching.Go(func() { c.follow(watch, children) })
 	for side := range children {
 		waiting.Go(func() { children[side], errs[side] = c.await(ctx, side, children) })
@@ -175,9 +176,14 @@ func (c *contest) take() (why string) {
 	rows, closed, why := c.twins.look()
 	c.pairs.write(rows)
 	if closed {
+<<<<<<< HEAD
 		report := c.study.report()
 		if err := export.WriteAnswer(c.study.opts.Store.Dir(c.study.item.ID()), report); err != nil {
 			c.study.opts.Log.Error().Err(err).Str("run", c.study.item.ID()).Msg("write answer")
+=======
+		if err := export.WriteSummary(c.study.opts.Store.Dir(c.study.item.ID()), c.study.report()); err != nil {
+			c.study.opts.Log.Error().Err(err).Str("run", c.study.item.ID()).Msg("write summary of sweep")
+>>>>>>> main
 		}
 		c.study.announceAnswer(report.Answer())
 	}
@@ -324,7 +330,13 @@ func pairedOf(a *paired.Answer, block float64) *results.Paired {
 	}
 	for i := range a.Blocks {
 		b := &a.Blocks[i]
-		one := results.PairedBlock{From: b.From.Seconds(), To: b.To.Seconds(), Pairs: b.Pairs, Change: map[string]*float64{}}
+		one := results.PairedBlock{
+			From: b.From.Seconds(), To: b.To.Seconds(), Pairs: b.Pairs,
+			Change: map[string]*float64{}, SoFar: map[string]results.PairedRunning{},
+		}
+		for _, s := range b.SoFar {
+			one.SoFar[s.Tag] = results.PairedRunning{Change: s.Change, Low: s.Low, High: s.High}
+		}
 		for at := range a.Metrics {
 			tag := a.Metrics[at].Tag
 			if x, ok := b.Change(tag); ok {

@@ -38,7 +38,7 @@ func (still) Read() monitor.Totals {
 	return monitor.Totals{At: idle, Cores: 1, CPU: new(time.Duration), Machine: &monitor.Machine{Cores: 1, Idle: idle}}
 }
 
-// duel is an engine and a service of studies with the simulated servers a and b, in memory and virtual time.
+// duel is an engine and a service of studies with simulated servers, in memory and virtual time.
 type duel struct {
 	t       testing.TB
 	service *study.Service
@@ -49,9 +49,8 @@ type duel struct {
 // newDuel starts two servers. slower is by how much B is slower than A; both get slower by a tenth in two minutes.
 func newDuel(t testing.TB, seed int64, slower float64) *duel {
 	t.Helper()
-	d := &duel{t: t, dir: t.TempDir()}
-	listeners := map[string]*memnet.Listener{}
 	began := time.Now()
+	handlers := map[string]http.Handler{}
 	for side, name := range []string{"a", "b"} {
 		delay, err := random.ParseDelay("normal:20ms:2ms")
 		if err != nil {
@@ -62,12 +61,24 @@ func newDuel(t testing.TB, seed int64, slower float64) *duel {
 			t.Fatal(err)
 		}
 		scale := 1 + slower*float64(side)
-		web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Cleanup(func() { server.Close() })
+		handlers[name] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			drift := 1 + 0.1*time.Since(began).Minutes()/2
 			r.Header.Set("X-Mock-TTFT", fmt.Sprintf("normal:%.4fms:2ms", 20*scale*drift))
 			r.Header.Set("X-Mock-ITL", fmt.Sprintf("const:%.4fms", 2*scale*drift))
 			server.Handler().ServeHTTP(w, r)
-		})}
+		})
+	}
+	return newArena(t, handlers)
+}
+
+// newArena starts servers by their names.
+func newArena(t testing.TB, handlers map[string]http.Handler) *duel {
+	t.Helper()
+	d := &duel{t: t, dir: t.TempDir()}
+	listeners := map[string]*memnet.Listener{}
+	for name, handler := range handlers {
+		web := &http.Server{Handler: handler}
 		ln := memnet.Listen()
 		listeners[name] = ln
 		var serving sync.WaitGroup
@@ -75,7 +86,6 @@ func newDuel(t testing.TB, seed int64, slower float64) *duel {
 		t.Cleanup(func() {
 			web.Close()
 			serving.Wait()
-			server.Close()
 		})
 	}
 	tree, err := store.OpenTree(d.dir)
@@ -142,6 +152,12 @@ sweep:
   blockSeconds: 1
   maxLoadSeconds: 120
 `, seed, other)
+	return d.submitDocument(text)
+}
+
+// submitDocument queues a study.
+func (d *duel) submitDocument(text string) *run.Run {
+	d.t.Helper()
 	doc, _, err := config.Load([]byte(text), config.LoadOptions{Choices: plan.Choices()})
 	if err != nil {
 		d.t.Fatal(err)

@@ -37,6 +37,9 @@ type performance struct {
 	sampled    []string // metrics that are read from them
 	cancelled  chan struct{}
 
+	starting sync.Mutex // orders those who store the start
+	endWatch func()     // ends the watch of the deadline; nil = it has not begun
+
 	mu      sync.Mutex
 	active  []string           // guarded by mu; ids of the active cells
 	request *run.CancelRequest // guarded by mu; nil = not cancelled
@@ -141,7 +144,7 @@ func dismiss(r *run.Run) {
 // Recover implements [queue.Task]: it ends a study that an earlier process had cancelled. It
 // writes the results of the cells that have ended, and begins none.
 func (p *performance) Recover(ctx context.Context) (ended bool) {
-	if p.item.View().StartedAt != nil {
+	if p.item.View().StartedAt != nil || len(p.found) > 0 {
 		p.Execute(ctx)
 		return true
 	}
@@ -155,13 +158,11 @@ func (p *performance) Recover(ctx context.Context) (ended bool) {
 func (p *performance) Execute(ctx context.Context) {
 	defer p.service.last.Store(p)
 	p.item.Change(ctx, func(r *run.Run) {
-		if r.StartedAt == nil {
-			r.StartedAt = new(time.Now().UTC())
-		}
 		if r.State == bench.StateQueued {
 			r.State = bench.StateRunning
 		}
 	})
+<<<<<<< HEAD
 	// The deadline counts from the start of the study, even if that was in an earlier process.
 	begun := p.item.View()
 	left := time.Until(begun.StartedAt.Add(begun.Deadline))
@@ -170,8 +171,14 @@ func (p *performance) Execute(ctx context.Context) {
 	if !p.stopped() {
 		p.announceStart()
 	}
+=======
+	if begun := p.item.View(); begun.StartedAt != nil { // in an earlier process
+		p.watchDeadline(ctx)
+	}
+	defer p.unwatchDeadline()
+>>>>>>> main
 	err := p.cells(ctx)
-	ended()
+	p.unwatchDeadline()
 	if !p.stopped() && ctx.Err() != nil {
 		return // the next process goes on
 	}
@@ -199,6 +206,53 @@ func (p *performance) Execute(ctx context.Context) {
 		})
 	}
 	p.end(ctx, fault)
+}
+
+// start stores that the study has started, if a run of it has: its start is that of its first run, which may have
+// waited for runs of others.
+func (p *performance) start(ctx context.Context, child *run.Run) {
+	if child.StartedAt == nil {
+		return
+	}
+	p.starting.Lock()
+	defer p.starting.Unlock()
+	if p.item.View().StartedAt != nil {
+		return
+	}
+	p.item.Change(ctx, func(r *run.Run) { r.StartedAt = child.StartedAt })
+	p.watchDeadline(ctx)
+}
+
+// watchStart looks at a run until it has started, or ctx ends.
+func (p *performance) watchStart(ctx context.Context, id string) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for p.item.View().StartedAt == nil {
+		if child, err := p.opts.Runner.Get(ctx, id); err == nil {
+			p.start(ctx, child)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// watchDeadline cancels the study when it passes its deadline, which counts from its start.
+func (p *performance) watchDeadline(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx) // that of the watch of a run ends with the run
+	r := p.item.View()
+	left := time.Until(r.StartedAt.Add(r.Deadline))
+	p.endWatch = p.item.WatchDeadline(left, func(c run.CancelRequest) { p.Cancel(ctx, c) })
+}
+
+// unwatchDeadline ends the watch of the deadline if it has begun. It may be called more than once, once no run of the
+// study is watched.
+func (p *performance) unwatchDeadline() {
+	if p.endWatch != nil {
+		p.endWatch()
+	}
 }
 
 // end makes the study terminal.
@@ -367,6 +421,7 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 
 // conclude adds a trial that has ended to the results of its variation, and announces it.
 func (p *performance) conclude(ctx context.Context, at int, child *run.Run) (cell.Trial, error) {
+	p.start(ctx, child)
 	result := cell.Trial{RunID: child.ID, Label: child.Cell.Label, Failure: child.StateReason}
 	if child.ID != "" {
 		var err error

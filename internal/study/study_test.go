@@ -32,6 +32,7 @@ type runner struct {
 	fails func(*run.Run) string // why a run fails; "" = it does not
 	// summary returns the summary of a run that succeeds; nil = none has one.
 	summary func(*run.Run) *run.Summary
+	idle    time.Duration // how long a run waits before it starts
 
 	mu     sync.Mutex
 	began  time.Time
@@ -82,18 +83,34 @@ func (r *runner) Submit(ctx context.Context, doc *config.Document, s run.Submiss
 		return nil, err
 	}
 	go func() {
+		<-time.After(r.idle)
+		q := *q
+		q.StartedAt = new(time.Now())
+		if err := r.begin(&q); err != nil {
+			panic(err)
+		}
 		<-time.After(length)
-		end := *q
+		end := q
 		end.State = bench.StateCompleted
 		if r.summary != nil {
-			end.Summary = r.summary(q)
+			end.Summary = r.summary(&q)
 		}
-		if why := r.fails(q); why != "" {
+		if why := r.fails(&q); why != "" {
 			end.State, end.StateReason, end.Error = bench.StateFailed, why, &run.Error{Code: run.ErrorCode(strings.ReplaceAll(why, " ", "-"))}
 		}
 		r.finish(&end)
 	}()
 	return q, nil
+}
+
+// begin stores that a run has started, unless it has ended.
+func (r *runner) begin(q *run.Run) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done[q.ID] == nil {
+		return nil
+	}
+	return r.Put(context.Background(), q)
 }
 
 // finish makes a run terminal, once.

@@ -94,6 +94,40 @@ func TestStudyDeadline(t *testing.T) {
 	})
 }
 
+// A study starts when its first run does, which may wait for others, and its deadline counts from then. One whose runs
+// never started has no start.
+func TestStudyStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t)
+		r.idle = time.Minute
+		s, stop := begin(t, r)
+		defer stop()
+		queued := time.Now()
+		id := submit(t, s, "metadata: {deadline: 85}\n"+twoTrials).ID
+		time.Sleep(59 * time.Second)
+		if q, err := s.Get(t.Context(), id); err != nil || q.State != bench.StateRunning || q.StartedAt != nil {
+			t.Errorf("before its first run has started it is %s, started at %v, %v", q.State, q.StartedAt, err)
+		}
+		time.Sleep(2 * time.Second)
+		if q, err := s.Get(t.Context(), id); err != nil || q.StartedAt == nil || q.StartedAt.Sub(queued) != time.Minute {
+			t.Errorf("started at %v, %v; want a minute after %v", q.StartedAt, err, queued)
+		}
+		// Two runs of ten seconds, and the minute for which the second one waits.
+		if end := wait(t, s, id); end.State != bench.StateCompleted || end.StartedAt.Sub(queued) != time.Minute {
+			t.Errorf("%s: %v, started at %v; want completed within its deadline", end.State, end.Error, end.StartedAt)
+		}
+		gone := submit(t, s, twoTrials).ID
+		time.Sleep(time.Second)
+		if _, _, err := s.Cancel(t.Context(), gone, run.CancelRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		if end := wait(t, s, gone); end.State != bench.StateCancelled || end.StartedAt != nil {
+			t.Errorf("%s, started at %v; want cancelled before it started", end.State, end.StartedAt)
+		}
+		time.Sleep(r.idle + length) // the runner ends
+	})
+}
+
 // An update reaches queued, active and ended studies, and changes nothing if it fails.
 func TestUpdateStudy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -36,6 +36,7 @@ func (p *performance) submit(ctx context.Context, v *vary.Variation, trial int, 
 	}
 	watch, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
+	watching.Go(func() { p.watchStart(watch, child.ID) })
 	watching.Go(func() { p.watchProbe(watch, child.ID) })
 	ended, err := p.opts.Runner.Wait(ctx, child.ID)
 	stop()

@@ -77,7 +77,7 @@ func (m *Maker) Make(ctx context.Context, ids []string, format Format) ([]byte, 
 	if format == Markdown {
 		return []byte(c.text().markdown()), nil
 	}
-	if err := m.answer(ctx, c); err != nil {
+	if err := m.keepAnswers(ctx, c); err != nil {
 		return nil, err
 	}
 	return c.html()
@@ -94,6 +94,7 @@ type content struct {
 	comparison *compare.Comparison         // of one run, too: its metrics with their intervals
 	cells      wire.RunList                // of a sweep
 	sweep      *finished.Sweep             // likewise; nil = it has no summary
+	answer     *finished.Answer            // of an experiment; nil = it has none
 	sweeps     []*finished.Sweep           // of several sweeps that are compared; nil = they are no sweeps
 	errors     wire.Errors                 // of a single run
 	server     *diagnose.Server            // of a single run; nil = the metrics of its servers were not read
@@ -155,6 +156,9 @@ func (m *Maker) collect(ctx context.Context, ids []string) (*content, error) {
 		if c.sweep, err = m.sweep(ctx, c, c.inputs[0].Run); err != nil {
 			return nil, err
 		}
+		if c.answer, err = m.experiment(ctx, c, c.inputs[0].Run); err != nil {
+			return nil, err
+		}
 		c.cells, err = m.Runs.ListOf(ctx, run.Query{Parent: ids[0], Sort: run.SortCreated, Limit: 500})
 		if err != nil {
 			return nil, err
@@ -180,6 +184,18 @@ func (m *Maker) sweep(ctx context.Context, c *content, found *run.Run) (*finishe
 		return nil, err
 	}
 	return s, c.keep(runPath(found.ID)+"/sweep", s)
+}
+
+// experiment keeps the answer of an experiment, and returns it; nil = there is none.
+func (m *Maker) experiment(ctx context.Context, c *content, found *run.Run) (*finished.Answer, error) {
+	a, err := m.Results.CapacityOf(ctx, found, struct{}{})
+	if errors.Is(err, respond.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, c.keep(runPath(found.ID)+"/answer", a)
 }
 
 // judge compares each run with the first, and keeps the answers under the path and the sides of the
@@ -229,8 +245,8 @@ func runPath(id string) string { return "api/runs/" + id }
 // comparedPoints is the number of points of each series in a comparison, at most.
 const comparedPoints = 500
 
-// answer reads what the page asks for besides: see web/src/pages and web/src/state.
-func (m *Maker) answer(ctx context.Context, c *content) error {
+// keepAnswers reads what the page asks for besides: see web/src/pages and web/src/state.
+func (m *Maker) keepAnswers(ctx context.Context, c *content) error {
 	if len(c.runs) > 1 {
 		return m.answerCompared(ctx, c)
 	}

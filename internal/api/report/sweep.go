@@ -20,7 +20,7 @@ type sweepColumn struct{ title, tag, stat string }
 func sweepColumns(s *results.Sweep) []sweepColumn {
 	all := []sweepColumn{
 		{"req/s", "request_throughput", "avg"}, {"tokens/s", "output_token_throughput", "avg"},
-		{"tokens/s/user", "output_token_throughput_per_user", "avg"},
+		{"tokens/s/user p50", "output_token_throughput_per_user", "p50"},
 		{"TTFT p50 ms", "time_to_first_token", "p50"}, {"TTFT p99 ms", "time_to_first_token", "p99"},
 		{"Latency p50 ms", "request_latency", "p50"}, {"Latency p99 ms", "request_latency", "p99"},
 	}
@@ -46,6 +46,14 @@ func metricName(tag string) string {
 		return def.Header
 	}
 	return tag
+}
+
+// pairedText adds what a comparison of two servers rests on to a text whose answer is that.
+func (t *text) pairedText(a *results.Answer) {
+	metrics := a.Paired.Table()
+	metrics.Title = "Change from A to B"
+	t.add(table{Table: metrics})
+	t.Lists = append(t.Lists, list{Title: "About the answer", Items: a.PairedNotes()})
 }
 
 // answer returns what a sweep found, in sentences.
@@ -214,7 +222,7 @@ func sweepRows(s *results.Sweep) table {
 func marks(s *results.Sweep, at int) []string {
 	row := &s.Rows[at]
 	out := map[string][]string{
-		"pass": {"within the limits"}, "fail": {"beyond a limit"}, "excluded": {"excluded: distorted by the load generator"}, "failed": {"failed"},
+		"pass": {"within the limits"}, "fail": {"beyond a limit"}, "excluded": {"excluded: distorted by the load generator"}, "failed": {"failed"}, "waiting": {"not measured yet"},
 	}[row.Outcome]
 	if s.BestThroughput != nil && *s.BestThroughput == at {
 		out = append(out, "best throughput")

@@ -78,6 +78,9 @@ func (c *content) text() *text {
 		if c.sweep != nil {
 			t.Answer = answer(c.sweep)
 		}
+		if c.answer != nil && c.answer.Paired != nil {
+			t.pairedText(c.answer)
+		}
 		t.add(c.sweepTables()...)
 	} else {
 		snap := c.inputs[0].Snapshot

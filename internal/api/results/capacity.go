@@ -12,10 +12,10 @@ import (
 	"aiperfd/internal/run"
 )
 
-// Capacity serves the answer of a search for a capacity.
+// Capacity serves the answer of an experiment.
 //
-//	@Summary		Get the answer of a search for a capacity
-//	@Description	The capacity with its interval, the loads that are confirmed as good and as bad, every probe, what speaks against the answer, and what would make it better. It follows the probes while the search goes on (`final` is false).
+//	@Summary		Get the answer of a search for a capacity, or of a comparison of two servers
+//	@Description	A search for a capacity: the capacity with its interval, the loads that are confirmed as good and as bad, and every probe. A comparison of two servers (sweep of type ab): the change of each metric with its interval, every block of time, and what was known after each. Both: what speaks against the answer, and what would make it better. It follows the measurement while that goes on (`final` is false).
 //	@Tags			runs
 //	@Success		200	{object}	results.Answer
 //	@Success		304
@@ -27,7 +27,7 @@ func (h *Handler) Capacity(w http.ResponseWriter, r *http.Request) error {
 	return serveRecorded(h, w, r, struct{}{}, nil, h.CapacityOf)
 }
 
-// CapacityOf returns the answer of a search for a capacity. The error is respond.ErrNotFound if the
+// CapacityOf returns the answer of an experiment. The error is respond.ErrNotFound if the
 // run has none.
 func (h *Handler) CapacityOf(_ context.Context, found *run.Run, _ struct{}) (*results.Answer, error) {
 	if found == nil {
@@ -36,7 +36,7 @@ func (h *Handler) CapacityOf(_ context.Context, found *run.Run, _ struct{}) (*re
 	a, err := h.Recorded.Answer(found.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, respond.Fail(respond.ErrNotFound, "Run %s has no answer: it is no search for a capacity, or no probe of it has ended", found.ID)
+		return nil, respond.Fail(respond.ErrNotFound, "Run %s has no answer: it is neither a search for a capacity nor a comparison of two servers, or nothing of it has been measured yet", found.ID)
 	case err != nil:
 		return nil, fmt.Errorf("answer of run %s: %w: %w", found.ID, run.ErrStore, err)
 	}

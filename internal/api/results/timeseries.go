@@ -41,7 +41,7 @@ type Recorded interface {
 	ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error)
 	// Sweep returns what the runs of a sweep say together; fs.ErrNotExist if there is none yet.
 	Sweep(id string) (*results.Sweep, error)
-	// Answer returns the answer of a search for a capacity.
+	// Answer returns the answer of an experiment.
 	Answer(id string) (*results.Answer, error)
 	// Requests returns the requests of a run that are compared with others; nil = they are not known.
 	Requests(ctx context.Context, in *compare.Input) (*compare.Requests, error)

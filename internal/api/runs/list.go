@@ -43,7 +43,7 @@ const maxPage = 500
 //	@Param		sort			query		string		false	"created_at, started_at, ended_at, name, duration, or one of these members of the summary: request_throughput_per_sec, output_token_throughput_per_sec, goodput_per_sec, error_rate_percent, time_to_first_token_p50_ms, time_to_first_token_p99_ms, inter_token_latency_p99_ms, request_latency_p50_ms, request_latency_p99_ms. Then only runs that have the number are listed. A leading minus sign reverses the order"
 //	@Param		limit			query		integer		false	"Maximum number of runs per page"	minimum(1)	maximum(500)
 //	@Param		cursor			query		string		false	"next_cursor of the previous page"
-//	@Param		detail			query		string		false	"brief: without what is in the files of the runs (metrics, artifacts, progress of runs that have ended), warnings, and what the verdict on the client is based on"	Enums(full,brief)
+//	@Param		detail			query		string		false	"brief: without what is in the files of the runs (metrics, artifacts, progress of runs that have ended), warnings, the windows of the summary, and what the verdict on the client is based on"	Enums(full,brief)
 //	@Success	200				{object}	wire.RunList
 //	@Header		200				{string}	Link	"Next page"
 //	@Header		200				{string}	ETag	"Changes with the list"

@@ -278,11 +278,14 @@ func loadsOf(r *run.Run) []run.PhaseLoad {
 	return run.Loads(r.Config)
 }
 
-// NewBriefRun returns the resource of a run without metrics, artifacts, warnings, and what the verdict
-// on the client is based on.
+// NewBriefRun returns the resource of a run without metrics, artifacts, warnings, the windows of the summary, and what
+// the verdict on the client is based on.
 func NewBriefRun(r *run.Run, s *run.Snapshot, position int) Run {
 	out := NewRun(r, s, position, Artifacts{})
 	out.Metrics, out.Warnings = map[string]MainStats{}, []bench.Warning{}
+	if out.Summary != nil { // a copy
+		out.Summary.Windows = nil
+	}
 	if c := out.Client; c != nil {
 		out.Client = &run.ClientVerdict{Verdict: c.Verdict, Reasons: c.Reasons, Evidence: []verdict.Sign{}, Bias: []verdict.Bias{}}
 	}

@@ -168,7 +168,7 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 	if answer := capacityNotes(r); len(answer) > 0 {
 		if a := r.Answer(); a.Paired != nil {
 			out.WriteString(view.Hang(strings.Fields(answer[0]), o.Width, "\n  ") + "\n\n")
-			metrics := studyexport.PairedTable(a)
+			metrics := a.Paired.Table()
 			metrics.Narrow(view.Plain, o.Width)
 			out.WriteString(metrics.Text(o.Width) + "\n")
 			answer = answer[1:]
@@ -321,7 +321,7 @@ func capacityNotes(r *studyexport.Report) []string {
 		return nil
 	}
 	if a.Paired != nil {
-		return studyexport.PairedNotes(a)
+		return append(slices.Clip(a.Sentences), a.PairedNotes()...)
 	}
 	if a.Stop.Text == "" {
 		return a.Sentences

@@ -51,7 +51,7 @@ func (r *Report) Summary() *results.Sweep {
 		out.Rows = append(out.Rows, r.row(&rows[i], &best, i))
 	}
 	if a := r.Answer(); a != nil && a.Paired != nil {
-		out.Findings = append(out.Findings, PairedNotes(a)...)
+		out.Findings = append(out.Findings, a.Sentences...)
 	} else if found := r.search(); found != nil {
 		out.Findings = append(out.Findings, found.Findings(r.Outcomes)...)
 		out.Search = r.found(found)
@@ -140,6 +140,8 @@ func doubt(tag string, distorted, unsupported bool) string {
 // outcome judges a row by the limits of the study.
 func (r *Report) outcome(c *cell.Result, best *cell.Comparison, at int) string {
 	switch {
+	case len(c.Trials) == 0:
+		return "waiting"
 	case len(c.Good) == 0:
 		return "failed"
 	case slices.Contains(best.Excluded, at):

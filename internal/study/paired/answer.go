@@ -126,17 +126,11 @@ func (c *Course) metric(i int) Metric {
 	if series.Count() == 0 {
 		return m
 	}
-	shown := func(x float64) *float64 {
-		if m.Points {
-			return new(100 * x)
-		}
-		return new(100 * math.Expm1(x))
-	}
-	m.Change = shown(series.Mean())
+	m.Change = new(shown(at, series.Mean()))
 	if low, high, ok := series.Interval(); ok {
-		m.Low, m.High = shown(low), shown(high)
+		m.Low, m.High = new(shown(at, low)), new(shown(at, high))
 		half := (high - low) / 2
-		m.Detectable = shown(half + stat.Student(0.8, float64(series.Count()-1))*series.StandardError())
+		m.Detectable = new(shown(at, half+stat.Student(0.8, float64(series.Count()-1))*series.StandardError()))
 		if m.Verdict == Inconclusive {
 			m.Needs = needed(series.Count(), series.Mean(), half, c.margin(i))
 		}
@@ -149,7 +143,7 @@ func (c *Course) metric(i int) Metric {
 	}
 	left, right := &c.order[A][at], &c.order[B][at]
 	if spread := math.Sqrt(left.errorOfMean() + right.errorOfMean()); spread > 0 {
-		m.Order = shown(left.mean() - right.mean())
+		m.Order = new(shown(at, left.mean()-right.mean()))
 		m.OrderT = (left.mean() - right.mean()) / spread
 	}
 	return m

@@ -118,18 +118,32 @@ type Block struct {
 	// Difference is by metric of [Tags]: the mean of ln(B/A) of a latency, the difference of the shares of failed
 	// requests; NaN = there is none.
 	Difference [len(tags)]float64
+	// SoFar is what this block and those before it say of each metric of the rules.
+	SoFar []Running
 	// Level is by side the mean of the logarithm of each latency in ms.
 	Level [2][latencies]float64
+}
+
+// Running is the change of a metric after a block, with the interval that held then, in percent or in points.
+type Running struct {
+	Tag       string
+	Change    float64
+	Low, High *float64 // nil before [stat.FirstLook] blocks
 }
 
 // Change returns the change of a metric in percent, or in points; ok is false without pairs that have it.
 func (b *Block) Change(tag string) (v float64, ok bool) {
 	at := slices.Index(tags[:], tag)
-	v = 100 * b.Difference[at]
-	if at < errorShare {
-		v = 100 * math.Expm1(b.Difference[at])
-	}
+	v = shown(at, b.Difference[at])
 	return v, !math.IsNaN(v)
+}
+
+// shown returns a difference of a metric of [tags] in percent, or in points.
+func shown(at int, difference float64) float64 {
+	if at < errorShare {
+		return 100 * math.Expm1(difference)
+	}
+	return 100 * difference
 }
 
 // moments are the sums of values.
@@ -228,12 +242,21 @@ func (c *Course) finishBlock(to time.Duration) bool {
 			b.Level[side][i] = c.open.level[side][i].mean()
 		}
 	}
-	c.blocks = append(c.blocks, b)
 	for i, tag := range c.rules.Metrics {
-		if x := b.Difference[slices.Index(tags[:], tag)]; !math.IsNaN(x) {
-			c.series[i].Add(x)
+		at, series := slices.Index(tags[:], tag), c.series[i]
+		if x := b.Difference[at]; !math.IsNaN(x) {
+			series.Add(x)
 		}
+		if series.Count() == 0 {
+			continue
+		}
+		soFar := Running{Tag: tag, Change: shown(at, series.Mean())}
+		if low, high, ok := series.Interval(); ok {
+			soFar.Low, soFar.High = new(shown(at, low)), new(shown(at, high))
+		}
+		b.SoFar = append(b.SoFar, soFar)
 	}
+	c.blocks = append(c.blocks, b)
 	c.open = blockSums{}
 	return true
 }

@@ -72,6 +72,10 @@ func TestCourseBlocks(t *testing.T) {
 	if got := blocks[0].Difference[errorShare]; got != -0.05 {
 		t.Errorf("difference of error shares = %v, want -1/20", got)
 	}
+	if got := blocks[1].SoFar; len(got) != 4 || got[2].Tag != "request_latency" || math.Abs(got[2].Change-10) > 1e-9 ||
+		math.Abs(got[3].Change+2.5) > 1e-9 || got[2].Low != nil {
+		t.Errorf("after 2 blocks: %+v, want a change of 10 %% and of -2.5 points without an interval", got)
+	}
 	a := c.Answer("")
 	if a.Verdict != Inconclusive || a.Failed != [2]int64{1, 0} || a.Metrics[0].Low != nil {
 		t.Errorf("answer after 2 blocks: %+v", a)

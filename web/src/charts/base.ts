@@ -225,8 +225,9 @@ export interface Mark {
   inside?: boolean;
 }
 
-/** drawMarks draws lines with their labels: of vertical ones above the plot, of horizontal
- * ones above the line; a label that would lie on the one before is left out. */
+/** drawMarks draws lines with their labels: of vertical ones above the plot or beside the line in it, of horizontal
+ * ones above the line; a label that would lie on the one before is left out, or stands below it in the plot. A mark
+ * without a label is a line. */
 export function drawMarks(u: uPlot, marks: readonly Mark[]): void {
   const { ctx } = u;
   const { left, top, width, height } = u.bbox;
@@ -238,6 +239,7 @@ export function drawMarks(u: uPlot, marks: readonly Mark[]): void {
   ctx.setLineDash([4 * px, 3 * px]);
   ctx.lineWidth = px;
   let free = left;
+  const rows: number[] = []; // where the labels in the plot end, by row
   for (const m of marks) {
     ctx.strokeStyle = ctx.fillStyle = color(m.color);
     const at = Math.round(u.valToPos(m.value, m.vertical ? "x" : "y", true)) + 0.5;
@@ -248,10 +250,16 @@ export function drawMarks(u: uPlot, marks: readonly Mark[]): void {
       ctx.moveTo(at, top);
       ctx.lineTo(at, top + height);
       ctx.stroke();
+      if (m.inside) {
+        const from = besideLine(at, wide, left + width, 4 * px);
+        const row = rows.findIndex((end) => end <= from);
+        rows[row < 0 ? rows.length : row] = from + wide + 4 * px;
+        if (m.label) halo(ctx, m.label, from, top + 13 * px * (row < 0 ? rows.length : row + 1));
+        continue;
+      }
       const from = Math.max(left, Math.min(at - wide / 2, left + width - wide));
       if (from < free) continue;
-      if (m.inside) halo(ctx, m.label, from, top + 13 * px);
-      else ctx.fillText(m.label, from, top - 2 * px);
+      ctx.fillText(m.label, from, top - 2 * px);
       free = from + wide + 4 * px;
     } else {
       if (!(at >= top && at <= top + height)) continue;
@@ -262,6 +270,11 @@ export function drawMarks(u: uPlot, marks: readonly Mark[]): void {
     }
   }
   ctx.restore();
+}
+
+/** besideLine is where a label begins that stands to the right of its line, or to the left if there is no room. */
+export function besideLine(at: number, wide: number, right: number, gap: number): number {
+  return at + gap + wide <= right ? at + gap : at - gap - wide;
 }
 
 /** halo writes a text that stays readable over lines. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { axes, each } from "./base";
+import { axes, besideLine, each } from "./base";
 import { quantile, shareUpTo, wide } from "./cdf";
 import { closest, summary } from "./plot";
 import { counting } from "./scales";
@@ -77,4 +77,10 @@ test("the point that is clicked is the nearest one", () => {
   expect(closest([0, 10, 20], 16)).toBe(2);
   expect(closest([0, 10, 20], -5)).toBe(0);
   expect(closest([0], null)).toBe(0);
+});
+
+test("the name of an event stands beside its line, and within the chart", () => {
+  expect(besideLine(100, 50, 400, 4)).toBe(104);
+  expect(besideLine(346, 50, 400, 4)).toBe(350);
+  expect(besideLine(347, 50, 400, 4)).toBe(293);
 });

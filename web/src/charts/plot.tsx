@@ -21,6 +21,8 @@ export interface Line {
   points?: boolean | "alone";
   /** the legend has its largest point alone, because the mean of its points means nothing: that of percentiles */
   peak?: boolean;
+  /** the legend has its last point alone: it is a sum of what was before */
+  last?: boolean;
   /** the line goes over points without a value */
   joined?: boolean;
   /** interval of each point */
@@ -120,6 +122,7 @@ function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
     if (l.points === "alone") return null;
     const s = statistics(l.values, counts);
     if (!s) return <b>{format.absent}</b>;
+    if (l.last) return <b>{format.number(l.values.findLast((v) => v !== null))}</b>;
     if (l.peak)
       return (
         <>
@@ -160,6 +163,7 @@ function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
 
 /** explained says what the legend has of a line. */
 function explained(l: Line): string {
+  if (l.last) return "Last point";
   return l.peak ? "Largest point of what is shown" : "Mean and largest point of what is shown";
 }
 
@@ -178,6 +182,7 @@ export function summary(props: Pick<Props, "title" | "unit" | "lines" | "x" | "r
     const [low, high] = known.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
     const mean = statistics(l.values, counts)?.mean;
     const range = `${l.label}: ${format.number(low)} to ${format.number(high)}`;
+    if (l.last) return `${range}, at last ${format.number(known.at(-1))}`;
     return l.peak ? range : `${range}, mean ${format.number(mean)}`;
   });
   return `${props.title}, ${props.unit}. ${parts.join("; ")}`;

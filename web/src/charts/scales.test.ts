@@ -31,6 +31,8 @@ describe("ranges", () => {
     expect(fromZero(5, 10, [100])).toEqual([0, 108]);
     expect(fromZero(null, null)).toEqual([0, 1]);
     expect(fromZero(0, 0)).toEqual([0, 1]);
+    expect(fromZero(-5, 5)).toEqual([-5.8, 5.8]);
+    expect(fromZero(1, 5, [-5])).toEqual([-5.8, 5.8]);
   });
 });
 

@@ -22,8 +22,10 @@ export function timeRange(low: number | null, high: number | null, step: number)
 /** fromZero is the range of a value axis that begins at 0 unless values are negative. */
 export function fromZero(low: number | null, high: number | null, also: readonly number[] = []): [number, number] {
   const top = Math.max(high ?? 0, ...also);
-  const bottom = Math.min(0, low ?? 0);
-  return [bottom, top > bottom ? top + 0.08 * (top - bottom) : bottom + 1];
+  const bottom = Math.min(0, low ?? 0, ...also);
+  if (top <= bottom) return [bottom, bottom + 1];
+  const room = 0.08 * (top - bottom);
+  return [bottom < 0 ? bottom - room : bottom, top + room];
 }
 
 /** logTicks returns round numbers for a logarithmic axis; a range of less than a decade has

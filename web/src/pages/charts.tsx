@@ -9,11 +9,13 @@ import { ResetZoom } from "../charts/frame";
 import { Heatmap } from "../charts/heatmap";
 import { type Column, Cursor, type Dots, type Line, type Mark, Plot, type Region } from "../charts/plot";
 import { leastPerBin } from "../charts/scales";
+import * as format from "../format";
 import { enough, events, full, leastForP99, only, regions, type Single, singles, tail } from "../state/overtime";
 import type { RunStore } from "../state/run";
 import { inOrder, phaseQuery, within } from "../state/scope";
 import { meansOf, onAxis, summing } from "../state/server";
 import { Lazily, useReading } from "../ui/lazy";
+import { asOf } from "../ui/parts";
 import { latencies } from "./distributions";
 import type { Telemetry } from "./server";
 
@@ -104,9 +106,10 @@ function Lines(props: Shared & { store: RunStore; run: Run; sparse: boolean }): 
       charts(s, store, sample, [
         ...(curves ? ofServer(s, onAxis(curves, s)) : []),
         ...(cards ? ofGPUs(s, cards) : []),
-      ]).map((c) => ({
+      ]).map((c, i) => ({
         ...c,
-        marks: [...events, ...(c.marks ?? [])],
+        // The names of events would be the same in each chart: the heat map, the first one and the errors have them.
+        marks: [...(i === 0 || c.title === "Errors" ? events : bare(events)), ...(c.marks ?? [])],
       })),
     [s, sample, store.run.value, store.slos.value, events, curves, cards],
   );
@@ -117,6 +120,11 @@ function Lines(props: Shared & { store: RunStore; run: Run; sparse: boolean }): 
       ))}
     </div>
   );
+}
+
+/** bare are events without their names. */
+function bare(events: readonly Mark[]): Mark[] {
+  return events.map((m) => ({ ...m, label: "" }));
 }
 
 /** Heat is the heat map of a latency, on the axis of time of the charts below it. */
@@ -130,7 +138,7 @@ function Heat({
 }: Shared & { run: Run; scope: string | null }): JSX.Element {
   const [metric, setMetric] = useState(run.streaming ? "time_to_first_token" : "request_latency");
   const [log, setLog] = useState(true);
-  const { value } = useReading<Distributed>(
+  const { value, at } = useReading<Distributed>(
     `api/runs/${run.id}/distributions?metric=${metric}${phaseQuery(scope)}`,
     !ended(run.state),
   );
@@ -154,6 +162,7 @@ function Heat({
             <input type="checkbox" checked={log} onChange={(e) => setLog(e.currentTarget.checked)} />
             Log scale
           </label>
+          {asOf(run, at)}
         </div>
         {d && d.count > 0 ? (
           <Heatmap
@@ -323,7 +332,9 @@ function objectives(store: RunStore, metric: string): Mark[] {
   const results = store.run.value?.summary?.slo_results ?? [];
   const marks = results
     .filter((r) => r.metric === metric && r.unit === "ms")
-    .map((r) => ({ label: "SLO " + r.statistic, value: r.limit, color: "pink" as const }));
+    .map((r) => ({ label: `SLO ${r.statistic}, ${format.round(r.limit)}`, value: r.limit, color: "pink" as const }));
   const each = store.slos.value[metric];
-  return each === undefined ? marks : [{ label: "SLO of a request", value: each, color: "pink" as const }, ...marks];
+  return each === undefined
+    ? marks
+    : [{ label: `SLO of a request, ${format.round(each)}`, value: each, color: "pink" as const }, ...marks];
 }

@@ -12,7 +12,7 @@ import { exact, few, type Quantile } from "../state/doubt";
 import type { RunStore } from "../state/run";
 import { phaseQuery } from "../state/scope";
 import { Lazily, useReading } from "../ui/lazy";
-import { ErrorText } from "../ui/parts";
+import { asOf, ErrorText } from "../ui/parts";
 import "./distributions.css";
 
 type Body = Schemas["wire.Distributions"];
@@ -48,6 +48,7 @@ function Part({ store, run }: { store: RunStore; run: Run }): JSX.Element {
       <div class="row between">
         <h2>Distributions</h2>
         <div class="row">
+          {asOf(run, read.at)}
           <label>
             Metric
             <select value={metric} onChange={(e) => setMetric(e.currentTarget.value)}>

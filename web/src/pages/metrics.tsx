@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { getJSON, type Schemas, type Stats } from "../api/client";
 import * as format from "../format";
-import { doubtOf, few, marked } from "../state/doubt";
+import { doubtOf, few, lopsided, marked } from "../state/doubt";
 import type { RunStore } from "../state/run";
 import { Card, Doubt } from "../ui/parts";
 import "./sweep.css";
@@ -96,6 +96,8 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
   );
 }
 
+const lopsidedText = "A few values far above all others make this average, which lies above the p95";
+
 /** Cell is a statistic with its confidence interval. Percentiles that mean nothing are not
  * shown, and those of too few requests have a mark. */
 function Cell({
@@ -117,9 +119,11 @@ function Cell({
   const unsure = stats.unsupported_percentiles?.includes(of);
   const title =
     interval && `95 % confidence interval ${format.number(interval[0])} to ${format.number(interval[1])} ${stats.unit}`;
+  const byFew = of === "avg" && lopsided(stats);
   return (
-    <td data-label={of} title={unsure ? few : title}>
+    <td data-label={of} title={unsure ? few : byFew ? lopsidedText : title}>
       {marked(stats, of)}
+      {byFew && "†"}
     </td>
   );
 }
@@ -143,6 +147,7 @@ function Notes({
         <p class="muted">Withheld: {reason}.</p>
       ))}
       {unsure && <p class="muted">* {few}.</p>}
+      {tags.some((tag) => lopsided(metrics[tag])) && <p class="muted">† {lopsidedText}.</p>}
       {intervals && <p class="muted">Hover over a number to see its 95 % confidence interval.</p>}
     </>
   );

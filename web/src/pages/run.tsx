@@ -1,7 +1,7 @@
 // One run: live while it goes on, and the same page afterwards.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { address, ended, getJSON, Problem, postJSON, type Run, type Schemas, type Stats, send } from "../api/client";
+import { address, ended, Problem, postJSON, type Run, type Schemas, type Stats, send } from "../api/client";
 import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { go, link, route } from "../router";
@@ -9,8 +9,10 @@ import { alarming, bound, byCause, doubtOf, marked } from "../state/doubt";
 import { RunStore } from "../state/run";
 import { choose, chosen } from "../state/runs";
 import { barOf, inOrder, measured, totals } from "../state/scope";
+import { useReading } from "../ui/lazy";
 import {
   Action,
+  asOf,
   Card,
   ClientPill,
   Copy,
@@ -412,26 +414,20 @@ function Objectives({ store, run }: { store: RunStore; run: Run }): JSX.Element 
 
 /** Errors lists the failed requests in groups, with the message of one of each. */
 function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
-  const [groups, setGroups] = useState<Schemas["wire.ErrorGroup"][]>([]);
   const scope = store.scope.value;
   const failed = totals(store.progress.value, scope, run.summary).failed;
   const over = ended(run.state);
-  useEffect(() => {
-    if (failed > 0)
-      getJSON<Schemas["wire.Errors"]>(`api/runs/${run.id}/errors`).then(
-        (e) => setGroups(e.items),
-        () => undefined,
-      );
-  }, [run.id, over, Math.ceil(Math.log2(failed + 1))]);
+  const path = failed > 0 ? `api/runs/${run.id}/errors` : null;
+  const { value, at } = useReading<Schemas["wire.Errors"]>(path, !over);
   const record = store.record();
   const ofPhase = record?.error_summary.map((e) => ({
     class: e.error_details.class,
     message: e.error_details.message,
     count: e.count,
   }));
-  const shown = scope === null ? groups : (ofPhase ?? []);
+  const shown = scope === null ? (value?.items ?? []) : (ofPhase ?? []);
   return (
-    <Card title="Errors">
+    <Card title="Errors" beside={scope === null && asOf(run, at)}>
       {failed === 0 ? (
         <p class="empty">{over && run.error ? "No request failed; see the error above." : "No request failed."}</p>
       ) : (

@@ -1,31 +1,33 @@
 // The slowest requests of a run, each with what happened when.
 import type { JSX } from "preact";
 import { Fragment } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ended, type Run, type Schemas } from "../api/client";
 import { Timeline } from "../charts/timeline";
 import * as format from "../format";
 import { duration } from "../format";
 import { Lazily, useReading } from "../ui/lazy";
-import { Card, Copy, ErrorText } from "../ui/parts";
+import { asOf, Card, Copy, ErrorText } from "../ui/parts";
 
 type Samples = Schemas["wire.Samples"];
 type Slow = Schemas["wire.SlowRequest"];
 type By = keyof Samples["slowest"];
 
 export function Slowest({ run }: { run: Run }): JSX.Element {
+  const [at, setAt] = useState(0);
   return (
-    <Card title="Slowest requests">
-      <Lazily>{() => <Part run={run} />}</Lazily>
+    <Card title="Slowest requests" beside={asOf(run, at)}>
+      <Lazily>{() => <Part run={run} read={setAt} />}</Lazily>
     </Card>
   );
 }
 
-function Part({ run }: { run: Run }): JSX.Element {
+function Part({ run, read }: { run: Run; read: (at: number) => void }): JSX.Element {
   const [by, setBy] = useState<By>("request_latency");
   const [open, setOpen] = useState<string | null>(null);
   const live = !ended(run.state);
-  const { value, error } = useReading<Samples>(`api/runs/${run.id}/samples`, live);
+  const { value, at, error } = useReading<Samples>(`api/runs/${run.id}/samples`, live);
+  useEffect(() => read(at), [at]);
   if (!value) return error ? <ErrorText error={error} /> : <p class="empty">Loading …</p>;
   const list = value.slowest[by];
   return (

@@ -116,7 +116,7 @@ test("the values of a search are named, judged, and in the charts with the limit
   expect(rows.map((r) => r.split(" ").slice(0, 5).join(" "))).toEqual([
     "concurrency 64 within the limits",
     "concurrency 100 beyond a limit",
-    "concurrency 128 excluded 66.0 ±1.00",
+    "concurrency 128 excluded 40.0 ±1.00",
   ]);
   expect(charts(page)[0]).toBe(
     "TTFT p95 against concurrency. concurrency 64: 64, 31 ms; concurrency 100: 100, 74 ms; concurrency 128: 128, 40 ms. " +

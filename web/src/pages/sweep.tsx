@@ -11,6 +11,7 @@ import { link } from "../router";
 import { choose, chosen } from "../state/runs";
 import {
   best,
+  type Condition,
   type Estimate,
   front,
   good,
@@ -32,6 +33,7 @@ import {
 import { Card, ClientPill, load, Mean, StatePill, VerdictPill } from "../ui/parts";
 import { ProgressBar } from "../ui/progress";
 import { Answer, condition } from "./answer";
+import { PairedAnswer } from "./paired";
 import "./sweep.css";
 
 type RunList = Schemas["wire.RunList"];
@@ -76,7 +78,14 @@ export function SweepPart({ run }: { run: Run }): JSX.Element {
   return (
     <>
       <Progress run={run} search={Boolean(sweep?.search)} />
-      {sweep && sweep.rows.length > 0 && <Values run={run} sweep={sweep} live={!over} />}
+      {sweep?.type === "ab" ? (
+        <>
+          <PairedAnswer run={run} live={!over} />
+          {sweep.rows.some((row) => row.runs.length > 0) && <Rows sweep={sweep} objective={null} />}
+        </>
+      ) : (
+        sweep && sweep.rows.length > 0 && <Values run={run} sweep={sweep} live={!over} />
+      )}
       {sweep === null && over && (cells?.length ?? 0) > 0 && (
         <p class="notice" role="status">
           This sweep has no summary, because an earlier version of aiperfd made it: its runs are listed below, and its
@@ -472,11 +481,19 @@ const columns: [string, string, string][] = [
   ["Latency p99", "request_latency", "p99"],
 ];
 
-function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null }): JSX.Element {
-  const more = sweep.limits
+/** ordered are the columns with those that limits decide by first. */
+export function ordered(limits: readonly Condition[]): [string, string, string][] {
+  const limited = ([, tag, stat]: [string, string, string]) =>
+    limits.some((l) => l.metric === tag && l.statistic === stat);
+  const more = limits
+    .filter((l, i) => limits.findIndex((o) => o.metric === l.metric && o.statistic === l.statistic) === i)
     .filter((l) => !columns.some(([, tag, stat]) => tag === l.metric && stat === l.statistic))
     .map((l): [string, string, string] => [`${metricName(l.metric)} ${l.statistic}`, l.metric, l.statistic]);
-  const shown = [...columns, ...more].filter(([, tag, stat]) => sweep.rows.some((row) => read(row, tag, stat)));
+  return [...more, ...columns.filter(limited), ...columns.filter((c) => !limited(c))];
+}
+
+function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null }): JSX.Element {
+  const shown = ordered(sweep.limits).filter(([, tag, stat]) => sweep.rows.some((row) => read(row, tag, stat)));
   const judged = sweep.rows.some((row) => row.outcome !== "measured");
   const chosenAt = objective ? best(sweep, objective) : -1;
   return (

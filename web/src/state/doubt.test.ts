@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Run } from "../api/client";
-import { alarming, bound, byCause, doubtOf, exact } from "./doubt";
+import { alarming, bound, byCause, doubtOf, exact, lopsided, marked } from "./doubt";
 
 const client = (level: string, ...concerns: string[]) =>
   ({ verdict: level, reasons: [{ level, concerns, message: concerns.join() }] }) as unknown as Run["client"];
@@ -55,4 +55,24 @@ test("a distribution has the percentiles of the tables, and marks those of too f
   expect(exact("p99", 0.99, 40.2, 100, stats)).toEqual({ label: "p99", value: 40.1, few: true });
   expect(exact("p99.9", 0.999, 41, 4000, stats)).toEqual({ label: "p99.9", value: 41, few: true });
   expect(exact("p90", 0.9, 30, 100, undefined)).toEqual({ label: "p90", value: 30, few: false });
+});
+
+test("an average that a few values make is known by the p95 below it", () => {
+  expect(lopsided({ avg: 133, p95: 131 } as never)).toBe(true);
+  expect(lopsided({ avg: 100, p95: 131 } as never)).toBe(false);
+  expect(lopsided({ avg: 131, p95: 131 } as never)).toBe(false);
+  expect(lopsided({ avg: 133 } as never)).toBe(false);
+  expect(lopsided(undefined)).toBe(false);
+});
+
+test("what is counted is written as a whole number, what is measured with three digits", () => {
+  const tokens = { unit: "tokens", avg: 7, p50: 7, p90: 7.4, max: 1024, unsupported_percentiles: ["p50"] } as never;
+  expect(["avg", "p50", "p90", "max"].map((of) => marked(tokens, of as never))).toEqual([
+    "7.00",
+    "7*",
+    "7.40",
+    "1,024",
+  ]);
+  expect(marked({ unit: "ms", p50: 7 } as never, "p50")).toBe("7.00");
+  expect(marked(undefined, "p50")).toBe("–");
 });

@@ -22,9 +22,20 @@ function sources(tag: string, unit = ""): string[] {
 /** few says what the star after a percentile means. */
 export const few = "Too few requests: fewer than five independent values lie beyond this percentile";
 
-/** marked writes a statistic, with a star if it is a percentile of too few requests. */
+/** counts are the units of what is counted: their values are whole numbers. */
+const counts = ["tokens", "requests", "count", "items", "images"];
+
+/** marked writes a statistic, with a star if it is a percentile of too few requests. A count is written as such. */
 export function marked(stats: Stats | undefined, of: keyof Stats & string): string {
-  return format.number(stats?.[of] as number | undefined) + (stats?.unsupported_percentiles?.includes(of) ? "*" : "");
+  const v = stats?.[of] as number | undefined;
+  const counted = of !== "avg" && Number.isInteger(v) && counts.includes(stats!.unit);
+  return (counted ? format.count(v) : format.number(v)) + (stats?.unsupported_percentiles?.includes(of) ? "*" : "");
+}
+
+/** lopsided reports whether a few values make the average of a metric: it lies above the p95. That of the throughput
+ * per user does if the tokens of a few requests came almost at once. */
+export function lopsided(stats: Stats | undefined): boolean {
+  return typeof stats?.avg === "number" && typeof stats.p95 === "number" && stats.avg > stats.p95;
 }
 
 /** Quantile is a percentile of a distribution: of the values themselves if they are known. */

@@ -188,6 +188,7 @@ export const outcomes: Record<string, string> = {
   excluded: "excluded",
   failed: "failed",
   measured: "",
+  waiting: "not measured yet",
 };
 
 /** front keeps the points that no other one is better than in both: more of y, and more or less of x. */

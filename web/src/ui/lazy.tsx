@@ -60,6 +60,8 @@ const readEvery = 5000,
 interface Reading<T> {
   path: string | null;
   value: T | null;
+  /** when the value was read, in milliseconds since 1970; 0 = not yet */
+  at: number;
   error: unknown;
 }
 
@@ -76,8 +78,8 @@ function ask<T>(path: string): Promise<T> {
 
 /** useReading reads a path of the API, again and again while live, and once more at the end.
  * What was read stays until the next answer is there. Without a path it reads nothing. */
-export function useReading<T>(path: string | null, live: boolean): { value: T | null; error: unknown } {
-  const [state, setState] = useState<Reading<T>>({ path, value: null, error: null });
+export function useReading<T>(path: string | null, live: boolean): Omit<Reading<T>, "path"> {
+  const [state, setState] = useState<Reading<T>>({ path, value: null, at: 0, error: null });
   useEffect(() => {
     if (path === null) return;
     let over = false;
@@ -87,7 +89,7 @@ export function useReading<T>(path: string | null, live: boolean): { value: T | 
       if (!document.hidden) {
         await ask<T>(path).then(
           (value) => {
-            if (!over) setState({ path, value, error: null });
+            if (!over) setState({ path, value, at: Date.now(), error: null });
           },
           (error: unknown) => {
             if (!over) setState((s) => ({ ...s, path, error }));

@@ -1,7 +1,7 @@
 // Small parts that several pages use.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Problem, type Run, type Schemas } from "../api/client";
+import { ended, Problem, type Run, type Schemas } from "../api/client";
 import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { link } from "../router";
@@ -82,8 +82,17 @@ export function Mean({ of: e }: { of: Schemas["results.Estimate"] | null }): JSX
   return e.distorted ? <s title="The load generator distorted it">{text}</s> : text;
 }
 
+/** asOf says when a part of a live page was read, in the time of the run: its parts are not of one moment. */
+export function asOf(run: Run, at: number): JSX.Element | null {
+  if (ended(run.state) || embedded || !run.started_at || !at) return null;
+  const since = (at - Date.parse(run.started_at)) / 1000;
+  return since > 0 ? <span class="muted">as of {format.seconds(since)}</span> : null;
+}
+
 interface CardProps {
   title?: string;
+  /** what stands beside the title */
+  beside?: ComponentChildren;
   /** the title has names that readers gave, which stay as they are */
   named?: boolean;
   class?: string;
@@ -91,9 +100,17 @@ interface CardProps {
 }
 
 export function Card(props: CardProps): JSX.Element {
+  const title = props.title && <h2 class={props.named ? "named" : undefined}>{props.title}</h2>;
   return (
     <section class={"card " + (props.class ?? "")}>
-      {props.title && <h2 class={props.named ? "named" : undefined}>{props.title}</h2>}
+      {props.beside ? (
+        <div class="row between">
+          {title}
+          {props.beside}
+        </div>
+      ) : (
+        title
+      )}
       {props.children}
     </section>
   );

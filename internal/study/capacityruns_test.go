@@ -1,0 +1,131 @@
+package study_test
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/run"
+)
+
+// newSlow starts the simulated server tiny, whose steps take ten times as long: it bears a tenth of the load.
+func newSlow(t testing.TB, seed uint64) *duel {
+	t.Helper()
+	p, err := options.Preset("tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cost := range []*float64{&p.Base, &p.Prefill, &p.Decode, &p.Context, &p.Attention} {
+		*cost *= 10
+	}
+	p.Frontend *= 10
+	server, err := mock.New(mock.Options{Accelerator: p, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return newArena(t, map[string]http.Handler{"a": server.Handler()})
+}
+
+// capacityOf is a search for the rate at which 95 % of the answers begin within some milliseconds.
+func capacityOf(seed int64, limit, low, high, start float64, probes int) string {
+	return fmt.Sprintf(`
+randomSeed: %d
+benchmark:
+  model: m
+  tokenizer: {name: builtin}
+  endpoint: {url: "http://a", streaming: true}
+  dataset: {isl: {mean: 128, stddev: 32}, osl: {mean: 32, stddev: 8}, entries: 500}
+  serverMetrics: {enabled: false}
+  gpuTelemetry: {enabled: false}
+  slos: {time_to_first_token: %v}
+  phases: [{name: profiling, type: poisson, rate: 1, duration: 20}]
+sweep:
+  type: adaptive_search
+  planner: capacity
+  searchSpace: [{path: phases.profiling.rate, lo: %v, hi: %v, kind: real}]
+  searchStart: %v
+  slaWarmupSeconds: 5
+  maxIterations: %d
+`, seed, limit, low, high, start, probes)
+}
+
+// TestSimulateCapacityRuns searches the capacity of a simulated accelerator by the whole program: 95 % of the answers
+// begin within 250 ms at 29.9 requests per second. The interval must hold it.
+func TestSimulateCapacityRuns(t *testing.T) {
+	seeds := 1
+	if os.Getenv("AIPERFD_SIMULATE") == "full" {
+		seeds = 100
+	}
+	held := 0
+	for seed := range seeds {
+		synctest.Test(t, func(t *testing.T) {
+			d := newSlow(t, uint64(seed)+1)
+			ended, a := d.wait(d.submitDocument(capacityOf(int64(seed)+1, 250, 8, 200, 16, 10)))
+			if ended.State != bench.StateCompleted || !a.Final || a.Kind != "capacity" || a.Estimate == nil {
+				t.Fatalf("%s (%s): %+v", ended.State, ended.StateReason, a)
+			}
+			e := a.Estimate
+			t.Logf("seed %d: %s, %.4g [%.4g, %.4g] after %d probes", seed, a.Verdict, e.Value, e.Low, e.High, len(a.Evidence))
+			if a.Verdict == "estimated" && e.Low <= 29.9 && 29.9 <= e.High {
+				held++
+			}
+			if math.Abs(e.Value/29.9-1) > 0.25 {
+				t.Errorf("seed %d: the estimate is %.3g, more than a quarter off", seed, e.Value)
+			}
+		})
+	}
+	if 20*held < 19*seeds {
+		t.Errorf("the interval held the capacity in %d of %d searches, want 95 %%", held, seeds)
+	}
+}
+
+// TestCapacityEnds: searches that find no capacity by the whole program, or stop before they do.
+func TestCapacityEnds(t *testing.T) {
+	for _, tt := range []struct {
+		name             string
+		limit, low, high float64
+		probes           int
+		verdict, reason  string
+	}{
+		{"nothing is good", 1, 2, 40, 10, "not_found", "not_found"},
+		{"everything is good", 60_000, 2, 8, 10, "lower_bound", "range"},
+		{"three probes", 250, 2, 200, 3, "lower_bound", "budget_probes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newSlow(t, 1)
+				ended, a := d.wait(d.submitDocument(capacityOf(1, tt.limit, tt.low, tt.high, 2*tt.low, tt.probes)))
+				if ended.State != bench.StateCompleted || a.Verdict != tt.verdict || a.Stop.Reason != tt.reason || !a.Final {
+					t.Errorf("%s (%s): %s, %+v; want %s (%s)", ended.State, ended.StateReason, a.Verdict, a.Stop, tt.verdict, tt.reason)
+				}
+				if len(a.Evidence) > tt.probes {
+					t.Errorf("%d probes, want at most %d", len(a.Evidence), tt.probes)
+				}
+			})
+		})
+	}
+}
+
+// TestCapacityCancelled: a search that is cancelled in a probe ends it, and answers from those before.
+func TestCapacityCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newSlow(t, 1)
+		parent := d.submitDocument(capacityOf(1, 250, 2, 200, 4, 10))
+		time.Sleep(8 * time.Minute) // in the fourth probe
+		if _, _, err := d.service.Cancel(t.Context(), parent.ID, run.CancelRequest{Reason: "enough"}); err != nil {
+			t.Fatal(err)
+		}
+		ended, a := d.wait(parent)
+		if ended.State != bench.StateCancelled || a.Stop.Reason != "cancelled" || !a.Final || len(a.Evidence) < 2 {
+			t.Errorf("%s, %+v, %d probes", ended.State, a.Stop, len(a.Evidence))
+		}
+	})
+}
