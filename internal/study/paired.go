@@ -176,14 +176,9 @@ func (c *contest) take() (why string) {
 	rows, closed, why := c.twins.look()
 	c.pairs.write(rows)
 	if closed {
-<<<<<<< HEAD
 		report := c.study.report()
-		if err := export.WriteAnswer(c.study.opts.Store.Dir(c.study.item.ID()), report); err != nil {
-			c.study.opts.Log.Error().Err(err).Str("run", c.study.item.ID()).Msg("write answer")
-=======
-		if err := export.WriteSummary(c.study.opts.Store.Dir(c.study.item.ID()), c.study.report()); err != nil {
+		if err := export.WriteSummary(c.study.opts.Store.Dir(c.study.item.ID()), report); err != nil {
 			c.study.opts.Log.Error().Err(err).Str("run", c.study.item.ID()).Msg("write summary of sweep")
->>>>>>> main
 		}
 		c.study.announceAnswer(report.Answer())
 	}

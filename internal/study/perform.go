@@ -162,21 +162,13 @@ func (p *performance) Execute(ctx context.Context) {
 			r.State = bench.StateRunning
 		}
 	})
-<<<<<<< HEAD
-	// The deadline counts from the start of the study, even if that was in an earlier process.
-	begun := p.item.View()
-	left := time.Until(begun.StartedAt.Add(begun.Deadline))
-	ended := p.item.WatchDeadline(left, func(c run.CancelRequest) { p.Cancel(ctx, c) })
-	defer ended()
-	if !p.stopped() {
-		p.announceStart()
-	}
-=======
 	if begun := p.item.View(); begun.StartedAt != nil { // in an earlier process
 		p.watchDeadline(ctx)
 	}
 	defer p.unwatchDeadline()
->>>>>>> main
+	if !p.stopped() {
+		p.announceStart()
+	}
 	err := p.cells(ctx)
 	p.unwatchDeadline()
 	if !p.stopped() && ctx.Err() != nil {
