@@ -193,7 +193,7 @@ func TestEventRequests(t *testing.T) {
 		status                 int
 		body                   string
 	}{
-		{"GET", eventsPath + "?types=metrics,nope,x", "", 400, `types has [\"nope\" \"x\"]; accepted are snapshot, state, phase, progress, metrics, errors, finished`},
+		{"GET", eventsPath + "?types=metrics,nope,x", "", 400, `types has [\"nope\" \"x\"]; accepted are snapshot, state, phase, progress, metrics, errors, experiment_started, child_planned, child_finished, answer_update, answer, finished`},
 		{"GET", eventsPath + "?types=", "", 400, `Parameter \"types\" has no value`},
 		{"GET", eventsPath + "?since_seq=-1", "", 400, `since_seq: \"-1\" is not the id of an event; it must be a number or an id such as`},
 		{"GET", eventsPath + "?since_seq=7-", "", 400, `since_seq: \"7-\"`},

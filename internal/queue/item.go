@@ -178,6 +178,13 @@ func (it *Item) Publish(what run.EventType) {
 	it.PublishPhase(what, snap, last)
 }
 
+// Announce publishes an event of a study with what it says, which does not change any more.
+func (it *Item) Announce(what run.EventType, news any) {
+	r := it.View()
+	ev := run.Event{Type: what, RunID: r.ID, At: time.Now().UTC(), Run: r, State: r.State, News: news}
+	it.backing.Publisher.Publish(ev)
+}
+
 // PublishPhase publishes an event of a phase with a snapshot; nil = there is none.
 func (it *Item) PublishPhase(what run.EventType, snap *run.Snapshot, phase int) {
 	r := it.View()

@@ -65,6 +65,23 @@ type Answer struct {
 	Paired        *Paired        `json:"paired,omitempty"` // of kind ab only
 }
 
+// Control names the load whose capacity was asked for: request_rate or concurrency; empty = it was none.
+func (a *Answer) Control() string {
+	switch {
+	case a.Estimate == nil:
+		return ""
+	case a.Estimate.Unit == ConcurrentRequests:
+		return "concurrency"
+	}
+	return "request_rate"
+}
+
+// The units of a capacity.
+const (
+	ConcurrentRequests = "concurrent requests"
+	RequestsPerSecond  = "requests per second"
+)
+
 // AnswerEstimate is a number with its interval.
 type AnswerEstimate struct {
 	Value   float64 `json:"value" example:"28.1"`
@@ -111,6 +128,8 @@ type AnswerStop struct {
 	Text   string  `json:"text"`
 	Probes int     `json:"probes"`
 	Load   float64 `json:"load_sec"` // for which the server was under load
+	// Budget is the share of the budget that is spent: of the part of it, probes or time, that is spent most.
+	Budget float64 `json:"budget_used" example:"0.45"`
 }
 
 // AnswerDecision says what would make the answer better.

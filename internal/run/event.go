@@ -21,8 +21,14 @@ const (
 	EventMetrics       EventType = "metrics" // once a second
 	EventExported      EventType = "results_exported"
 	EventComplete      EventType = "benchmark_complete"
-	EventUpdated       EventType = "run_updated" // a user changed its name, its terms, …; any time
-	EventDeleted       EventType = "run_deleted"
+	// Of studies: what they measure next, what they measured, and what that says.
+	EventExperimentStarted EventType = "experiment_started" // also when another process goes on with it
+	EventChildPlanned      EventType = "child_planned"
+	EventChildFinished     EventType = "child_finished"
+	EventAnswerUpdate      EventType = "answer_update"
+	EventAnswer            EventType = "answer"      // the final one, before EventComplete
+	EventUpdated           EventType = "run_updated" // a user changed its name, its terms, …; any time
+	EventDeleted           EventType = "run_deleted"
 )
 
 // Event is one thing that happened. Its pointers lead to immutable values.
@@ -34,6 +40,7 @@ type Event struct {
 	Phase    *Phase    // phase events
 	Snapshot *Snapshot // progress and metrics events, and the terminal ones
 	State    bench.State
+	News     any // of the events of studies: it encodes to a JSON object
 }
 
 // Publisher receives events. Publish is called in order for each run, from the

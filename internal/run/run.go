@@ -158,6 +158,9 @@ type Cell struct {
 
 // Study is the progress of a study. A cell is one run of it.
 type Study struct {
+	// Experiment is the kind of question that it answers; empty if an earlier version has stored it.
+	Experiment Experiment `json:"experiment,omitempty"`
+
 	Type   string `json:"type"`        // of the sweep: grid, …; repeats without a sweep
 	Total  int    `json:"cells_total"` // planned; an upper bound if results decide what comes next
 	Done   int    `json:"cells_done"`  // ended, failed ones included
@@ -168,6 +171,17 @@ type Study struct {
 	// none. A search has none: its probes are there to find the limit, and may miss them.
 	Objectives []StudyObjective `json:"objectives,omitempty"`
 }
+
+// Experiment is the kind of question that a study answers.
+type Experiment string
+
+// The kinds.
+const (
+	RepeatsExperiment  Experiment = "repeats"
+	SweepExperiment    Experiment = "sweep"
+	CapacityExperiment Experiment = "capacity"
+	PairedExperiment   Experiment = "ab"
+)
 
 // StudyObjective is an objective of the runs of a study.
 type StudyObjective struct {

@@ -72,16 +72,24 @@ sweep:
   maxIterations: 11
 `
 
-// beginLoaded runs a service for searches for a capacity.
-func beginLoaded(t *testing.T, r *runner) (*Service, func()) {
+// newLoaded returns a service for searches for a capacity; nil = events are discarded.
+func newLoaded(t *testing.T, r *runner, publisher run.Publisher) *Service {
 	t.Helper()
-	s, err := New(Options{Runner: &loaded{r}, Store: r.Store, Load: func(text []byte) (*config.Document, error) {
+	load := func(text []byte) (*config.Document, error) {
 		doc, _, err := config.Load(text, config.LoadOptions{Choices: plan.Choices()})
 		return doc, err
-	}})
+	}
+	s, err := New(Options{Runner: &loaded{r}, Store: r.Store, Publisher: publisher, Load: load})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// beginLoaded runs a service for searches for a capacity.
+func beginLoaded(t *testing.T, r *runner) (*Service, func()) {
+	t.Helper()
+	s := newLoaded(t, r, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() {

@@ -34,6 +34,9 @@ func endedDecided(r *run.Run) bool {
 	return r.State == bench.StateCancelled && r.Cancelled != nil && r.Cancelled.Reason == decided
 }
 
+// pairedQuestion is what a comparison of two servers answers.
+const pairedQuestion = "Is server B better or worse than server A?"
+
 // contest is a comparison of two servers that a study performs.
 type contest struct {
 	study *performance
@@ -70,6 +73,10 @@ func (c *contest) perform(ctx context.Context) error {
 	var children [2]*run.Run
 	for side := range children {
 		c.study.outcomes = append(c.study.outcomes, cell.Outcome{Variation: c.study.doc.Variations[side]})
+		c.study.item.Announce(run.EventChildPlanned, plannedNews{child{
+			Index: side, Role: []string{paired.A: "a", paired.B: "b"}[side], Label: c.study.doc.Variations[side].Label,
+			Why: "to get every request at the same time as the other server",
+		}})
 		child, err := c.study.queue(ctx, &c.study.doc.Variations[side], 0, twin{c.twins, paired.Side(side)})
 		if err != nil {
 			return errors.Join(err, c.abandon(ctx, children[:side]...))
@@ -169,9 +176,11 @@ func (c *contest) take() (why string) {
 	rows, closed, why := c.twins.look()
 	c.pairs.write(rows)
 	if closed {
-		if err := export.WriteSummary(c.study.opts.Store.Dir(c.study.item.ID()), c.study.report()); err != nil {
+		report := c.study.report()
+		if err := export.WriteSummary(c.study.opts.Store.Dir(c.study.item.ID()), report); err != nil {
 			c.study.opts.Log.Error().Err(err).Str("run", c.study.item.ID()).Msg("write summary of sweep")
 		}
+		c.study.announceAnswer(report.Answer())
 	}
 	return why
 }
@@ -187,6 +196,7 @@ func (c *contest) judge(ctx context.Context, children [2]*run.Run) error {
 		if err != nil {
 			return err
 		}
+		c.study.announceEnd(side, &result)
 		if c.twins.silent(paired.Side(side)) {
 			failed = append(failed, sideFailure(side, c.firstError(ctx, child)))
 			continue
@@ -225,7 +235,7 @@ func (c *contest) answer(r *run.Run) *results.Answer {
 	distorted := cmp.Or(c.twins.doubt(), c.distortedSide())
 	a, decide := c.twins.answer(distorted)
 	out := &results.Answer{
-		AnswerHead: results.NewAnswerHead("ab", "Is server B better or worse than server A?",
+		AnswerHead: results.NewAnswerHead("ab", pairedQuestion,
 			"these two servers, with this workload, while they were measured"),
 		RunID: r.ID, Verdict: string(a.Verdict), Sentences: []string{a.Headline() + "."}, Evidence: []results.AnswerProbe{},
 		Stop:       c.stop(r, &a),
@@ -273,6 +283,9 @@ func (c *contest) stop(r *run.Run, a *paired.Answer) results.AnswerStop {
 	out := results.AnswerStop{Load: c.twins.load().Seconds()}
 	if n := len(a.Blocks); n > 0 && c.sides[0] != nil { // it has ended
 		out.Load = a.Blocks[n-1].To.Seconds()
+	}
+	if budget := c.study.doc.Sweep.MaxLoadSeconds; budget > 0 {
+		out.Budget = out.Load / budget
 	}
 	if r.State != bench.StateExporting && !r.State.Terminal() {
 		return out

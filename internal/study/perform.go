@@ -84,7 +84,7 @@ func (s *Service) newPerformance(parent *run.Run, doc *config.Document) *perform
 		kind = p.doc.Sweep.Type
 	}
 	if parent.Study == nil {
-		parent.Study = &run.Study{Type: kind, Total: p.planner.Budget() * p.doc.MultiRun.NumRuns}
+		parent.Study = &run.Study{Type: kind, Experiment: p.experimentOf(), Total: p.planner.Budget() * p.doc.MultiRun.NumRuns}
 	}
 	p.item = queue.NewItem(s.queue.Backing(), parent, queue.Hooks{})
 	return p
@@ -166,6 +166,9 @@ func (p *performance) Execute(ctx context.Context) {
 		p.watchDeadline(ctx)
 	}
 	defer p.unwatchDeadline()
+	if !p.stopped() {
+		p.announceStart()
+	}
 	err := p.cells(ctx)
 	p.unwatchDeadline()
 	if !p.stopped() && ctx.Err() != nil {
@@ -187,6 +190,7 @@ func (p *performance) Execute(ctx context.Context) {
 	if err := export.Write(p.opts.Store.Dir(p.item.ID()), p.results); err != nil && fault == nil {
 		fault = &run.Error{Code: run.ExportFailed, Message: fmt.Sprintf("write results: %v", err)}
 	}
+	p.announceResult(p.results)
 	for _, doubt := range p.results.Doubts {
 		p.opts.Log.Warn().Str("run", p.item.ID()).Msg(doubt)
 		p.item.Change(ctx, func(r *run.Run) {
@@ -378,7 +382,9 @@ func (p *performance) skip(ctx context.Context, n int) {
 func (p *performance) cell(ctx context.Context, at, trial int, pause float64) error {
 	v := &p.outcomes[at].Variation
 	child := p.found[position{v.Index, trial}]
-	if child == nil || !child.State.Terminal() {
+	measure := child == nil || !child.State.Terminal()
+	if measure {
+		p.announcePlan(at)
 		if err := p.pause(ctx, pause); err != nil {
 			return err
 		}
@@ -395,6 +401,9 @@ func (p *performance) cell(ctx context.Context, at, trial int, pause float64) er
 	result, err := p.conclude(ctx, at, child)
 	if err != nil {
 		return err
+	}
+	if measure {
+		p.announceEnd(at, &result)
 	}
 	if p.doc.Adaptive() && child.Error != nil && child.Error.Code == run.NoSuccess && p.successes() == 0 {
 		return &faultError{run.Error{Code: run.NoSuccess, Message: "the search ends at its first probe: " + result.Failure}}
@@ -420,10 +429,7 @@ func (p *performance) conclude(ctx context.Context, at int, child *run.Run) (cel
 	if result.Failure != "" && !p.stoppedWith(child) {
 		p.failed++
 	}
-	done := 0
-	for i := range p.outcomes {
-		done += len(p.outcomes[i].Trials)
-	}
+	done := p.measured()
 	p.item.Change(ctx, func(r *run.Run) { r.Study.Done, r.Study.Failed, r.Study.Current = done, p.failed, "" })
 	if p.opts.Observer != nil {
 		p.opts.Observer.Ended(p.item.View(), child, &result)

@@ -49,6 +49,11 @@ func eventsOfRun() []eventRow {
 		{kind: kindPhaseProgress, event: eventProgress, member: "stats"},
 		{kind: kindMetrics, event: eventMetrics},
 		{kind: kindErrors, event: eventErrors},
+		{kind: kindExperiment, event: kindExperiment},
+		{kind: kindPlanned, event: kindPlanned},
+		{kind: kindMeasured, event: kindMeasured},
+		{kind: kindAnswerSoFar, event: kindAnswerSoFar},
+		{kind: kindAnswer, event: kindAnswer},
 	}
 }
 

@@ -37,6 +37,11 @@ const (
 	kindSnapshot      = "snapshot"
 	kindClient        = "client_verdict"
 	kindErrors        = "request_errors"
+	kindExperiment    = "experiment_started"
+	kindPlanned       = "child_planned"
+	kindMeasured      = "child_finished"
+	kindAnswerSoFar   = "answer_update"
+	kindAnswer        = "answer"
 )
 
 // Kinds lists every type of message that a client can subscribe to.
@@ -45,14 +50,15 @@ func Kinds() []string {
 		kindMetrics, kindPhaseStart, kindPhaseProgress, kindPhaseSent, kindPhaseComplete, kindCredits,
 		kindProcessing, kindRecords, kindHealth, kindStatus, kindGroup, kindSystem, kindResults, kindExported,
 		kindComplete, kindError, kindHeartbeat, kindRunState, kindQueued, kindUpdated, kindDeleted, kindSnapshot,
-		kindClient, kindErrors,
+		kindClient, kindErrors, kindExperiment, kindPlanned, kindMeasured, kindAnswerSoFar, kindAnswer,
 	}
 }
 
 // replaceable reports whether only the newest message of a type matters.
 func replaceable(kind string) bool {
 	switch kind {
-	case kindMetrics, kindPhaseProgress, kindProcessing, kindHealth, kindStatus, kindGroup, kindHeartbeat, kindSnapshot, kindClient, kindErrors:
+	case kindMetrics, kindPhaseProgress, kindProcessing, kindHealth, kindStatus, kindGroup, kindHeartbeat, kindSnapshot, kindClient, kindErrors,
+		kindAnswerSoFar:
 		return true
 	}
 	return false
@@ -142,6 +148,8 @@ func (s *stream) translate(ev run.Event, recent wire.Recent) []draft {
 			out = append(out, draft{kind: kindResults, service: fromRecords, payload: results})
 		}
 		return append(out, draft{kind: kindExported, service: fromSystem, payload: endPayload{wasCancelled(ev)}})
+	case run.EventExperimentStarted, run.EventChildPlanned, run.EventChildFinished, run.EventAnswerUpdate, run.EventAnswer:
+		return []draft{{kind: string(ev.Type), service: fromSystem, payload: ev.News}}
 	case run.EventComplete:
 		return []draft{{kind: kindComplete, service: fromSystem, payload: endPayload{wasCancelled(ev)}}}
 	case run.EventDeleted:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/telemetry/paths"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -25,7 +27,7 @@ const (
 	NamesAll    = "all"
 )
 
-// Servers has what the metrics of servers and accelerators say of runs. It is safe for concurrent use and never waits for a run.
+// Servers has what the metrics of servers and accelerators say of runs, and the answers of studies. It is safe for concurrent use and never waits for a run.
 type Servers interface {
 	// Servers returns it, of an active run up to now; nil = they were not read.
 	Servers(ctx context.Context, r *run.Run) (*diagnose.Server, error)
@@ -33,6 +35,8 @@ type Servers interface {
 	Devices(ctx context.Context, r *run.Run) (*gpu.Report, error)
 	// Paths returns how the network behaved; nil = nothing was counted.
 	Paths(ctx context.Context, r *run.Run) (*paths.Report, error)
+	// Answer returns what a study says, so far or at its end; fs.ErrNotExist if it has no answer, or none yet.
+	Answer(id string) (*results.Answer, error)
 }
 
 // Handler handles the routes of Prometheus metrics. All fields are required.
@@ -204,7 +208,56 @@ func (h *Handler) scraped(ctx context.Context, now time.Time, only *run.Run) ([]
 			}
 		}
 	}
-	return h.withSnapshots(ctx, runs...)
+	out, err := h.withSnapshots(ctx, runs...)
+	if err != nil {
+		return nil, err
+	}
+	studies, err := h.studies(ctx, now)
+	return append(out, studies...), err
+}
+
+// studies returns the studies that a scrape includes: the active ones, otherwise the one that ended last until some
+// time after its end.
+func (h *Handler) studies(ctx context.Context, now time.Time) ([]Run, error) {
+	page, err := h.Find.Runs.List(ctx, run.Query{Kind: run.KindSweep, States: respond.ActiveStates(), Limit: maxStudies})
+	if err != nil {
+		return nil, err
+	}
+	found := page.Runs
+	if len(found) == 0 {
+		last, err := h.Find.LastFinished(ctx, run.Query{Kind: run.KindSweep})
+		if err != nil {
+			return nil, err
+		}
+		if last != nil && h.lingers(last, now) {
+			found = append(found, *last)
+		}
+	}
+	var out []Run
+	for i := range found {
+		if found[i].Study != nil {
+			out = append(out, Run{Run: &found[i], Answer: h.answer(&found[i]), Aside: true})
+		}
+	}
+	return out, nil
+}
+
+// maxStudies is the number of active studies that a scrape includes.
+const maxStudies = 50
+
+// answer returns what a study says; nil if it has no answer.
+func (h *Handler) answer(r *run.Run) *results.Answer {
+	if r.Study == nil {
+		return nil
+	}
+	a, err := h.Servers.Answer(r.ID)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the other metrics are worth more than an error
+		h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("the answer of the study is left out of a scrape")
+	}
+	if err != nil {
+		return nil
+	}
+	return a
 }
 
 // withSnapshots returns runs with their newest snapshots.
@@ -227,7 +280,7 @@ func (h *Handler) withSnapshots(ctx context.Context, runs ...*run.Run) ([]Run, e
 		if err != nil { // the same
 			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("what the network did in the run is left out of a scrape")
 		}
-		out = append(out, Run{Run: r, Snapshot: snap, Server: server, GPU: devices, Path: network})
+		out = append(out, Run{Run: r, Snapshot: snap, Server: server, GPU: devices, Path: network, Answer: h.answer(r)})
 	}
 	return out, nil
 }

@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -28,6 +29,8 @@ type Run struct {
 	Server   *diagnose.Server // what its servers' metrics say; nil = they were not read
 	GPU      *gpu.Report      // what its accelerators did; nil = they were not read
 	Path     *paths.Report    // how the network behaved; nil = nothing was counted
+	Answer   *results.Answer  // of a study; nil = it has none
+	Aside    bool             // a study of which only its progress and its answer are shown
 }
 
 // Collector collects the native families of runs. It is immutable and safe
@@ -56,6 +59,12 @@ func (*Collector) Describe(chan<- *prometheus.Desc) {}
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	for _, r := range c.runs {
 		e := &emitter{out: out}
+		if r.Run.Study != nil {
+			e.study(r.Run, r.Answer)
+		}
+		if r.Aside {
+			continue
+		}
 		byModel := func(p run.Phase) bool { return p.Counters.Models != nil }
 		if r.Snapshot != nil && slices.ContainsFunc(r.Snapshot.Phases, byModel) {
 			e.more = []string{"model"}

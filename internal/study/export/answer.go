@@ -61,6 +61,10 @@ func (r *Report) Answer() *results.Answer {
 		Provenance: results.AnswerOrigin{Seed: r.Study.Seed, Version: r.Run.Version},
 	}
 	out.Final = a.Reason != ""
+	out.Stop.Budget = float64(len(a.Evidence)) / float64(load.Rules.Probes)
+	if limit := load.Rules.Time; limit > 0 {
+		out.Stop.Budget = max(out.Stop.Budget, a.Load.Seconds()/limit.Seconds())
+	}
 	if c := a.Capacity; c != nil {
 		rounded := c.Value
 		if load.Rules.Integer {

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/results"
 	"aiperfd/internal/study/capacity"
 	"aiperfd/internal/study/cell"
 )
@@ -147,9 +148,9 @@ func (l Load) edge(done []cell.Outcome, e *capacity.Evidence) *Edge {
 // Unit is that of the levels.
 func (l Load) Unit() string {
 	if l.Rules.Closed {
-		return "concurrent requests"
+		return results.ConcurrentRequests
 	}
-	return "requests per second"
+	return results.RequestsPerSecond
 }
 
 // Question is what the search answers.
