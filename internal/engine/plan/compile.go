@@ -359,6 +359,11 @@ func milliseconds(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
+// recordedSessions reports whether a dataset holds recorded sessions of agents.
+func recordedSessions(d *config.Dataset) bool {
+	return d.Format == agentic.FormatWeka || d.Type == "public" && dataset.IsCorpus(d.Dataset)
+}
+
 // compileSessions compiles how conversations are carried out.
 func compileSessions(c *compiler, p *Plan) {
 	if len(c.b.Datasets) != 1 {
@@ -366,7 +371,7 @@ func compileSessions(c *compiler, p *Plan) {
 	}
 	d := &c.b.Datasets[0]
 	onError := d.OnTurnError
-	if onError == "" && (d.Format == agentic.FormatWeka || d.Type == "public" && dataset.IsCorpus(d.Dataset)) {
+	if onError == "" && recordedSessions(d) {
 		onError = spec.TurnErrors()[spec.Continue] // what is sent does not depend on answers
 	}
 	p.Sessions = spec.Sessions{

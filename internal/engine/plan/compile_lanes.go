@@ -14,7 +14,7 @@ import (
 // compileLanes makes a phase of recorded sessions, or that of their primers, which follows from the phase behind it.
 func compileLanes(c *compiler, i int, ph *spec.Phase) {
 	at := fmt.Sprintf("phases/%d/type", i)
-	if len(c.b.Datasets) != 1 || c.b.Datasets[0].Format != agentic.FormatWeka {
+	if len(c.b.Datasets) != 1 || !recordedSessions(&c.b.Datasets[0]) {
 		c.problem(at, "conflict", "%s plays recorded sessions; give a dataset of the format %s", config.AgenticReplay, agentic.FormatWeka)
 	}
 	d := &c.b.Phases[i]
