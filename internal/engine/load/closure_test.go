@@ -25,7 +25,7 @@ func TestClosure(t *testing.T) {
 	slices.Sort(got)
 	want := []string{
 		"allow", "arrival", "bench", "eventlog", "load", "load/spec", "pace", "sockstamp",
-		"transport", "transport/frame", "transport/http1", "transport/loop",
+		"transport", "transport/frame", "transport/http1", "transport/loop", "transport/netpath",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("packages (-want +got):\n%s", diff)
