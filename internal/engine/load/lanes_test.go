@@ -255,6 +255,23 @@ func TestPrimers(t *testing.T) {
 }
 
 // The primer of a main stream that fails ends the phase; that of another stream leaves it cold.
+// The limit of idle time holds for primers too: a long time before the instant of a session is no reason to wait.
+func TestIdlePrimers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := talk("C", recorded("c0", 0, time.Second, 0), recorded("c1", 1000*time.Second, time.Second, 999*time.Second))
+		sc := scenario{phase: lanePhase(2, 0.5, 0.5), data: []*bench.Conversation{long, traceB()}, replies: asRecorded(long, traceB())}
+		sc.phase.Kind, sc.phase.Sessions, sc.phase.Lanes.Primers, sc.phase.Lanes.Idle = bench.Warmup, 2, true, 3*time.Second
+		got := sc.transcript(t)
+		const want = "0s C/0 [u:c0]\n4s B/1 [u:two]\n"
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("primers (-want +got):\n%s", diff)
+		}
+		if idle := sc.loaded.env.idle; idle.working != 0 || len(idle.waits) != 0 {
+			t.Errorf("%d at work, %d wait after the end", idle.working, len(idle.waits))
+		}
+	})
+}
+
 func TestPrimersFail(t *testing.T) {
 	for text, fails := range map[string]bool{"main 1": true, "sub 0": false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -284,14 +301,14 @@ func TestIdleLimit(t *testing.T) {
 		{
 			"one lane: what follows a long pause is earlier", 3 * sec, []*bench.Conversation{traceA(true)},
 			"0s A/0 1.5s A/1 2.7s A::sa:sub1/0 3.4s A::sa:sub1/1 4.5s A/2 6s A/3 9.5s A/4",
-			"phase : nothing was in flight or due within 3s, the limit of idle time, 1 times; all pauses were shortened by 20.5s in total",
+			"phase : idle time beyond 3s was left out; times: 1, sum: 20.5s",
 		},
 		{
 			"two lanes: their distances stay", 3 * sec, []*bench.Conversation{traceA(true), func() *bench.Conversation {
 				return talk("C", recorded("c0", 0, sec, 0), recorded("c1", 32*sec, sec, 31*sec))
 			}()},
 			"0s A/0 0s C/0 1.5s A/1 2.7s A::sa:sub1/0 3.4s A::sa:sub1/1 4.5s A/2 6s A/3 9.5s A/4 11.5s C/1",
-			"phase : nothing was in flight or due within 3s, the limit of idle time, 1 times; all pauses were shortened by 20.5s in total",
+			"phase : idle time beyond 3s was left out; times: 1, sum: 20.5s",
 		},
 		{
 			"no jump in the gap before a sub-agent, nor while another lane is at work", 23500 * ms, []*bench.Conversation{traceA(true), traceB()},

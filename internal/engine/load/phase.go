@@ -43,9 +43,7 @@ func NewPhase(w *Work, p *spec.Phase, out Sink) *Phase {
 		e.users = &userTimes{users: p.Users}
 	case p.Lanes != nil:
 		e.lanes = &laneTimes{lanes: p.Lanes}
-		if !p.Lanes.Primers {
-			e.idle = newIdleGuard(p.Lanes.Idle, e.clock)
-		}
+		e.idle = newIdleGuard(p.Lanes.Idle, e.clock)
 	}
 	if p.Prefill > 0 || p.Shape.CountFills {
 		e.prefill = newPrefill(&e.course, w.requests.Encoder)
@@ -119,6 +117,7 @@ func (p *Phase) Run(ctx context.Context) {
 		p.open.takeArrivals(inflight)
 	case e.primers != nil:
 		e.primers.sendPrimers(inflight)
+		e.idle.leave() // the start of the primers
 	default:
 		p.closed.openSlots(inflight)
 		e.idle.leave() // the start of the lanes
@@ -280,7 +279,7 @@ func (p *Phase) describeReplay() {
 func (p *Phase) describeIdle() {
 	if skipped, jumps := p.env.idle.left(); jumps > 0 {
 		p.warnings = append(p.warnings, bench.Warning{Code: "idle-skipped", Detail: fmt.Sprintf(
-			"phase %s: nothing was in flight or due within %v, the limit of idle time, %d times; all pauses were shortened by %v in total",
+			"phase %s: idle time beyond %v was left out; times: %d, sum: %v",
 			p.env.phase.Name, p.env.idle.limit, jumps, skipped.Round(time.Millisecond))})
 	}
 }

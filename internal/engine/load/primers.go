@@ -63,6 +63,7 @@ func (l *primerLoop) prime(ctx context.Context, s *session, longest time.Duratio
 	root := &session{Dialogue: s.Dialogue, env: e, model: s.model, target: s.target, correlation: s.correlation}
 	root.root = root
 	root.live.Store(1)
+	e.idle.enter()
 	s.streamIDs = map[*bench.Conversation]string{}
 	var primers []*session
 	for c := range streamsOf(s.Entry) {
@@ -85,9 +86,11 @@ func (l *primerLoop) prime(ctx context.Context, s *session, longest time.Duratio
 	e.count.turns.Add(int64(len(primers)))
 	e.count.pendingTurns.Add(int64(len(primers)))
 	for _, p := range primers {
+		e.idle.enter()
 		e.group.Go(func() {
 			p.buildTurn(p.First)
-			if e.waitFor(p.due-e.clock.Now()) && l.allowTurn(p) {
+			var ok bool
+			if p.due, ok = e.waitUntilDue(p.due); ok && l.allowTurn(p) {
 				p.permit = e.clock.Now()
 				p.performTurns(ctx, new(outage))
 				return

@@ -197,7 +197,7 @@ func BenchmarkReadCached(b *testing.B) {
 		for err == nil {
 			_, err = in.Next()
 		}
-		if err != io.EOF || in.Close() != nil {
+		if !errors.Is(err, io.EOF) || in.Close() != nil {
 			b.Fatal(err)
 		}
 	}
@@ -224,7 +224,7 @@ func BenchmarkSessions(b *testing.B) {
 				_, err = e.Make()
 			}
 		}
-		if err != io.EOF || s.Close() != nil {
+		if !errors.Is(err, io.EOF) || s.Close() != nil {
 			b.Fatal(err)
 		}
 	}

@@ -265,14 +265,16 @@ func appendIDs(ids []int64, rest []byte) ([]int64, bool) {
 		return at
 	}
 	at := blank(0)
-	if rest[at] == '[' {
+	switch rest[at] {
+	case '[':
 		if at = blank(at + 1); rest[at] == ']' {
 			return ids, true
 		}
 		at--
-	} else if rest[at] == ']' {
+	case ']':
 		return ids, true
-	} else if rest[at] != ',' {
+	case ',':
+	default:
 		return nil, false
 	}
 	for {
