@@ -300,26 +300,35 @@ async function prove() {
   }
 }
 
+/** check compares pictures with their references. Chromium draws the same corner in one of two ways from visit to visit
+ * on a busy machine, so a picture differs only if it does in each of three visits. */
 async function check(wanted) {
   const helper = await browser.newPage();
   const began = performance.now();
   const failed = [];
   let count = 0;
   for (const state of wanted) {
-    const { cut } = await photograph(state, async (name, shot, format) => {
-      count++;
-      if (!existsSync(reference(name))) return failed.push(`${name} has no reference`);
-      const before = readFileSync(reference(name));
-      const now = await shot(scale, format);
-      const { most, at } = await difference(helper, before.toString("base64"), now);
-      if (most <= tolerance) return;
-      failed.push(`${name} differs by ${most.toFixed(1)} at ${at}`);
-      mkdirSync(folder, { recursive: true });
-      writeFileSync(join(folder, `${name}-reference.webp`), before);
-      writeFileSync(join(folder, `${name}-now.webp`), Buffer.from(now, "base64"));
-      writeFileSync(join(folder, `${name}-now-full.png`), Buffer.from(await shot(1, { format: "png" }), "base64"));
-    });
-    failed.push(...new Set(cut.map((text) => "a number is not in the window: " + text)));
+    let differ = new Map();
+    for (let visit = 0; visit === 0 || (visit < 3 && differ.size > 0); visit++) {
+      const before = differ;
+      differ = new Map();
+      const { cut } = await photograph(state, async (name, shot, format) => {
+        if (visit === 0) count++;
+        else if (!before.has(name)) return;
+        if (!existsSync(reference(name))) return differ.set(name, `${name} has no reference`);
+        const was = readFileSync(reference(name));
+        const now = await shot(scale, format);
+        const { most, at } = await difference(helper, was.toString("base64"), now);
+        if (most <= tolerance) return;
+        differ.set(name, `${name} differs by ${most.toFixed(1)} at ${at}`);
+        mkdirSync(folder, { recursive: true });
+        writeFileSync(join(folder, `${name}-reference.webp`), was);
+        writeFileSync(join(folder, `${name}-now.webp`), Buffer.from(now, "base64"));
+        writeFileSync(join(folder, `${name}-now-full.png`), Buffer.from(await shot(1, { format: "png" }), "base64"));
+      });
+      if (visit === 0) failed.push(...new Set(cut.map((text) => "a number is not in the window: " + text)));
+    }
+    failed.push(...differ.values());
   }
   assert.deepEqual(failed, [], `look at ${folder}; if it is meant to be so, run scripts/looks/run.sh update`);
   console.log(`looks: ${count} pictures are as before, in ${((performance.now() - began) / 1000).toFixed(0)} s`);
