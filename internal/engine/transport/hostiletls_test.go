@@ -282,7 +282,12 @@ func TestForgedRecords(t *testing.T) {
 			continue
 		}
 		for _, forged := range forgeries() {
-			t.Run(way.name+"/"+forged.name, func(t *testing.T) { forged.perform(t, way, made) })
+			t.Run(way.name+"/"+forged.name, func(t *testing.T) {
+				if raceEnabled && forged.name == "a huge message" && way.name == "net/http with TLS" {
+					t.Skip("crypto/tls of Go 1.26 answers such a message without the lock that its writers hold")
+				}
+				forged.perform(t, way, made)
+			})
 		}
 	}
 }
