@@ -72,7 +72,7 @@ func compileDataset(c *compiler, p *Plan) {
 				o.Part = name
 			}
 			o.BlockSize = compileBlockSize(c, d, kind)
-			kind.Agentic = kind.Agentic || d.Type == "public" && dataset.IsCorpus(d.Dataset)
+			kind.Agentic = recordedSessions(d)
 			if kind.Agentic {
 				o.Agentic = compileAgentic(c, d, p)
 			} else {
