@@ -29,6 +29,28 @@ func others(p *Picture, c *Client) (n float64, ok bool) {
 	return n, n > otherTraffic*float64(c.Heads) && n > otherTrafficLeast
 }
 
+// inFlight compares how many requests were at work: as the servers say, as the client saw, and as rate times time
+// gives. Levels are read now and then: the tolerance has twice the standard error of their mean.
+func (p *Picture) inFlight(c *Client, add func(code, unit string, client, server, tolerance float64)) {
+	const share = 0.05
+	running, ok := p.over("running")
+	waiting, known := p.over("waiting")
+	if !ok || !known || p.read < leastReadings {
+		return
+	}
+	server := running.Mean() + waiting.Mean()
+	sampling := 2 * math.Hypot(running.Deviation(), waiting.Deviation()) / math.Sqrt(float64(p.read))
+	length := p.window.Seconds()
+	if c.InFlight > 0 {
+		transit := 2 * c.RTT * float64(c.Heads) / length
+		add("server-inflight", "requests", c.InFlight, server, share*c.InFlight+transit+sampling)
+	}
+	if e2e, n, ok := p.mean("e2e"); ok && n > 0 {
+		law := n / length * e2e
+		add("server-littles-law", "requests", law, server, share*law+sampling)
+	}
+}
+
 // checks compares server and client. With failures or cancellations, a server may have counted anything
 // between the successes and all requests.
 func checks(p *Picture, c *Client) []Check {
@@ -56,6 +78,7 @@ func checks(p *Picture, c *Client) []Check {
 		tokens("server-prompt-tokens", "prompt_tokens", c.PromptTokens)
 	}
 	tokens("server-generation-tokens", "generation_tokens", c.OutputTokens)
+	p.inFlight(c, add)
 	if ttft, n, ok := p.mean("ttft"); ok && c.Streams > 0 && n == float64(c.Streams) {
 		const rounding = 1e-6
 		client := (c.Connect + c.Send + c.Wait) / n
