@@ -29,8 +29,8 @@ func others(p *Picture, c *Client) (n float64, ok bool) {
 	return n, n > otherTraffic*float64(c.Heads) && n > otherTrafficLeast
 }
 
-// inFlight compares how many requests were at work: as the servers say, as the client saw, and as rate times time
-// gives. Levels are read now and then: the tolerance has twice the standard error of their mean.
+// inFlight compares how many requests were at work: as the servers say, as the client saw, and as their rate times
+// their time gives. Levels are read now and then, so the tolerance has twice the standard error of their mean.
 func (p *Picture) inFlight(c *Client, add func(code, unit string, client, server, tolerance float64)) {
 	const share = 0.05
 	running, ok := p.over("running")
@@ -52,13 +52,13 @@ func (p *Picture) inFlight(c *Client, add func(code, unit string, client, server
 }
 
 // checks compares server and client. With failures or cancellations, a server may have counted anything
-// between the successes and all requests.
+// between the successes and all requests; counters of several processes at one address compare with nothing.
 func checks(p *Picture, c *Client) []Check {
 	out := []Check{}
 	add := func(code, unit string, client, server, tolerance float64) {
 		out = append(out, Check{code, client, server, tolerance, unit, math.Abs(client-server) <= tolerance})
 	}
-	if _, ok := others(p, c); ok || c.Mixed {
+	if _, ok := others(p, c); ok || c.Mixed || p.switches > 0 {
 		return out
 	}
 	if r, ok := p.totals["requests"]; ok && !r.Partial && !math.IsNaN(r.Settled) {

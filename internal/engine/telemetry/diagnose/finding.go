@@ -72,7 +72,7 @@ func Examine(sources []Source, w window.Window, c *Client) Phase {
 			out.Findings = append(out.Findings, f)
 		}
 	}
-	if _, foreign := others(p, c); !foreign {
+	if _, foreign := others(p, c); !foreign && p.switches == 0 {
 		out.Budget = budget(p, c)
 	}
 	if b := out.Budget; b != nil {
@@ -92,7 +92,7 @@ const (
 	mostly   = 0.5  // of the time
 	cacheTop = 0.95 // use of the key-value cache
 	// leastContradiction is by how many milliseconds the server's first tokens must take longer than the client
-	// saw. A loaded machine takes the stamps of either side up to that late.
+	// saw. Stamps on a busy machine are late, and a smaller difference says no more than that.
 	leastContradiction = 1.0
 )
 
