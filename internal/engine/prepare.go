@@ -242,17 +242,9 @@ func (x *prepared) readServerMetrics(env *environment) collect.RunObserver {
 	env.live.servers.Store(to)
 	return collect.NewServerMetrics(collect.ServerMetricsOptions{
 		To: to, Forced: env.cancel.forced, Apart: x.plan.Document.Benchmark.Datasets[0].Apart(),
-		RTT:   x.shortestRTT,
+		Paths: x.paths,
 		Ended: func(s *diagnose.Server, d *gpu.Report) { x.server, x.devices = s, d },
 	})
-}
-
-// shortestRTT returns the shortest round trip to a server that a phase has seen so far; 0 = unknown.
-func (x *prepared) shortestRTT(phase int) time.Duration {
-	if x.paths == nil {
-		return 0
-	}
-	return x.paths.Counted(phase).MinRTT
 }
 
 // readPaths begins to keep what the kernel counts of the connections, if the document asks for it.

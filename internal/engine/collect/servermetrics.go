@@ -2,7 +2,6 @@ package collect
 
 import (
 	"context"
-	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load/spec"
@@ -19,8 +18,7 @@ type ServerMetricsOptions struct {
 	Forced func() bool // nobody waits for the servers any more
 	// Apart means that two prompts of the dataset are equal or have nothing in common, as far as it is known.
 	Apart bool
-	// RTT returns the shortest round trip to a server that a phase has seen so far; 0 = unknown.
-	RTT func(phase int) time.Duration
+	Paths *PathRecorder // nil = what the kernel counts is not read
 	// Ended gets what is known of the servers and of the accelerators once no phase is performed any more.
 	Ended func(*diagnose.Server, *gpu.Report)
 }
@@ -56,7 +54,9 @@ func NewServerMetrics(o ServerMetricsOptions) RunObserver {
 					window := l.Stats.Measured(l.Stats.LastUpdate)
 					o.To.Mark()
 					sums.shared(set.Reuse())
-					sums.client.RTT = o.RTT(p.Index).Seconds()
+					if o.Paths != nil {
+						sums.client.RTT = o.Paths.Counted(p.Index).MinRTT.Seconds()
+					}
 					o.To.EndPhase(p.Index, from, from+window, sums.over(window.Seconds()))
 				}
 			},

@@ -130,7 +130,8 @@ func Canonical(sources []Source, w window.Window) (*Picture, []Value) {
 				p.read = n
 			}
 		}
-		p.observe(&src)
+		p.scrapes = max(p.scrapes, readingShare(src.History, w))
+		p.switches = max(p.switches, returns(src.History, src.Servers, w))
 	}
 	out := []Value{}
 	for _, m := range servermap.Metrics() {

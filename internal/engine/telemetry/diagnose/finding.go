@@ -289,3 +289,27 @@ func restarted(p *Picture, _ *Client) (Finding, bool) {
 			"at one address; its totals are lower bounds",
 	}, n > 0 && p.switches == 0 // behind-balancer says it otherwise
 }
+
+// disturbing is the share of the time above which reading the metrics of a server can be felt there: many servers
+// render them in the thread that delivers tokens.
+const disturbing = 0.01
+
+// scrapeDisturbs tells for how much of the time the metrics of a server were read.
+func scrapeDisturbs(p *Picture, _ *Client) (Finding, bool) {
+	return Finding{
+		Level: Notice, Metric: "scrape_share", Value: &p.scrapes, Limit: new(disturbing),
+		Message: fmt.Sprintf("reading the metrics of a server took %s of the time, in which it may have delivered no "+
+			"tokens: read them less often (--server-metrics-interval) or not at all (--no-server-metrics)",
+			view.Percent(p.scrapes)),
+	}, p.scrapes > disturbing && p.read >= leastReadings
+}
+
+// behindBalancer tells that several processes answer at one address.
+func behindBalancer(p *Picture, _ *Client) (Finding, bool) {
+	return Finding{
+		Level: Notice, Value: new(float64(p.switches)),
+		Message: fmt.Sprintf("several processes answer at one address: its metrics returned to one that had answered "+
+			"before at least %s, and what they say belongs to none of them alone; name each with --server-metrics",
+			view.Plural(p.switches, "time")),
+	}, p.switches > 0
+}

@@ -1,64 +1,39 @@
 package diagnose
 
 import (
-	"fmt"
 	"math"
 
+	"aiperfd/internal/engine/telemetry/servermap"
 	"aiperfd/internal/engine/telemetry/window"
-	"aiperfd/internal/view"
 )
 
-// disturbing is the share of the time above which reading the metrics of a server can be felt there: many servers
-// render them in the thread that delivers tokens.
-const disturbing = 0.01
-
-// scrapeDisturbs tells for how much of the time the metrics of a server were read.
-func scrapeDisturbs(p *Picture, _ *Client) (Finding, bool) {
-	return Finding{
-		Level: Notice, Metric: "scrape_share", Value: &p.scrapes, Limit: new(disturbing),
-		Message: fmt.Sprintf("reading the metrics of a server took %s of the time, in which it may have delivered no "+
-			"tokens: read them less often (--server-metrics-interval) or not at all (--no-server-metrics)",
-			view.Percent(p.scrapes)),
-	}, p.scrapes > disturbing && p.read >= leastReadings
-}
-
-// behindBalancer tells that several processes answer at one address.
-func behindBalancer(p *Picture, _ *Client) (Finding, bool) {
-	return Finding{
-		Level: Notice, Value: new(float64(p.switches)),
-		Message: fmt.Sprintf("several processes answer at one address: its metrics returned to one that had answered "+
-			"before at least %s, and what they say belongs to none of them alone; name each with --server-metrics",
-			view.Plural(p.switches, "time")),
-	}, p.switches > 0
-}
-
-// observe notes how a source was read: how much of the time that took, and whether one process has answered.
-func (p *Picture) observe(src *Source) {
+// readingShare returns for how much of a window a page was being read.
+func readingShare(h *window.History, w window.Window) float64 {
 	busy := 0.0
-	for i := range src.History.Scrapes {
-		if s := &src.History.Scrapes[i]; s.Sent >= p.window.From && s.End <= p.window.To {
+	for i := range h.Scrapes {
+		if s := &h.Scrapes[i]; s.Sent >= w.From && s.End <= w.To {
 			busy += (s.End - s.Sent).Seconds()
 		}
 	}
-	if length := p.window.Seconds(); length > 0 {
-		p.scrapes = max(p.scrapes, busy/length)
+	if length := w.Seconds(); length > 0 {
+		return busy / length
 	}
-	p.switches = max(p.switches, returns(src, p.window))
+	return 0
 }
 
 // returns counts how often a page shows a process again after it has shown another one: by their starts, or, of
 // servers that do not say when they started, by counts of requests that fall and are where they were at once.
-func returns(src *Source, w window.Window) (n int) {
-	if f := src.History.Family("process_start_time_seconds"); f != nil {
-		return switched(src.History, f, w)
+func returns(h *window.History, servers []servermap.Server, w window.Window) (n int) {
+	if f := h.Family("process_start_time_seconds"); f != nil {
+		return switched(h, f, w)
 	}
-	for i := range src.Servers {
-		from, ok := src.Servers[i].Find(src.History, "requests")
+	for i := range servers {
+		from, ok := servers[i].Find(h, "requests")
 		if !ok {
 			continue
 		}
 		for _, g := range from.Groups {
-			n = max(n, recovered(samples(src.History, g, w)))
+			n = max(n, recovered(samples(h, g, w)))
 		}
 	}
 	return n
