@@ -130,7 +130,7 @@ func Canonical(sources []Source, w window.Window) (*Picture, []Value) {
 				p.read = n
 			}
 		}
-		p.scrapes = max(p.scrapes, readingShare(src.History, w))
+		p.readings = append(p.readings, readings(src.History, w))
 		p.switches = max(p.switches, returns(src.History, src.Servers, w))
 	}
 	out := []Value{}
@@ -149,10 +149,8 @@ type Picture struct {
 	window window.Window
 	rare   bool // too few readings to know levels
 	read   int  // how often the page that was read least was
-	// scrapes is the largest share of the time in which a server answered them, and switches how often a page came
-	// back to a process that had answered before another one.
-	scrapes  float64
-	switches int
+	readings []reading // of each page
+	switches int       // how often a page came back to a process that had answered before another one
 	levels   map[string][]window.Step
 	totals   map[string]window.Increase
 	times    map[string]window.Observations

@@ -294,14 +294,18 @@ func restarted(p *Picture, _ *Client) (Finding, bool) {
 // render them in the thread that delivers tokens.
 const disturbing = 0.01
 
-// scrapeDisturbs tells for how much of the time the metrics of a server were read.
-func scrapeDisturbs(p *Picture, _ *Client) (Finding, bool) {
+// scrapeDisturbs tells for how much of the time the metrics of a server were read, without the way to it and back.
+func scrapeDisturbs(p *Picture, c *Client) (Finding, bool) {
+	share := 0.0
+	for _, r := range p.readings {
+		share = max(share, (r.seconds-float64(r.times)*c.RTT)/p.window.Seconds())
+	}
 	return Finding{
-		Level: Notice, Metric: "scrape_share", Value: &p.scrapes, Limit: new(disturbing),
+		Level: Notice, Metric: "scrape_share", Value: &share, Limit: new(disturbing),
 		Message: fmt.Sprintf("reading the metrics of a server took %s of the time, in which it may have delivered no "+
 			"tokens: read them less often (--server-metrics-interval) or not at all (--no-server-metrics)",
-			view.Percent(p.scrapes)),
-	}, p.scrapes > disturbing && p.read >= leastReadings
+			view.Percent(share)),
+	}, share > disturbing && p.read >= leastReadings
 }
 
 // behindBalancer tells that several processes answer at one address.

@@ -7,18 +7,21 @@ import (
 	"aiperfd/internal/engine/telemetry/window"
 )
 
-// readingShare returns for how much of a window a page was being read.
-func readingShare(h *window.History, w window.Window) float64 {
-	busy := 0.0
+// reading is how often a page was read within a window, and the seconds that this took.
+type reading struct {
+	times   int
+	seconds float64
+}
+
+// readings returns how a page was read in a window.
+func readings(h *window.History, w window.Window) (r reading) {
 	for i := range h.Scrapes {
 		if s := &h.Scrapes[i]; s.Sent >= w.From && s.End <= w.To {
-			busy += (s.End - s.Sent).Seconds()
+			r.times++
+			r.seconds += (s.End - s.Sent).Seconds()
 		}
 	}
-	if length := w.Seconds(); length > 0 {
-		return busy / length
-	}
-	return 0
+	return r
 }
 
 // returns counts how often a page shows a process again after it has shown another one: by their starts, or, of

@@ -90,13 +90,15 @@ func TestScrapeDisturbs(t *testing.T) {
 		name   string
 		took   time.Duration
 		window window.Window
+		rtt    float64
 		want   []string
 	}{
-		{"quick", 9 * time.Millisecond, whole(), nil},
-		{"slow", 25 * time.Millisecond, whole(), []string{"scrape-disturbs"}},
-		{"slow in a short phase", 25 * time.Millisecond, window.Window{From: time.Second, To: 2500 * time.Millisecond}, nil},
+		{"quick", 9 * time.Millisecond, whole(), 0, nil},
+		{"slow", 25 * time.Millisecond, whole(), 0, []string{"scrape-disturbs"}},
+		{"slow in a short phase", 25 * time.Millisecond, window.Window{From: time.Second, To: 2500 * time.Millisecond}, 0, nil},
+		{"far away", 25 * time.Millisecond, whole(), 0.02, nil},
 	} {
-		p := Examine(read(pages, tt.took), tt.window, &Client{})
+		p := Examine(read(pages, tt.took), tt.window, &Client{RTT: tt.rtt})
 		if got := codes(&p); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: findings %v, want %v", tt.name, got, tt.want)
 		} else if len(got) > 0 && !strings.Contains(p.Findings[0].Message, "took 2.5 % of the time") {
