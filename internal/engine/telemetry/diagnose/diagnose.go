@@ -146,9 +146,9 @@ func Canonical(sources []Source, w window.Window) (*Picture, []Value) {
 
 // Picture is the canonical metrics of a phase by name.
 type Picture struct {
-	window window.Window
-	rare   bool // too few readings to know levels
-	read   int  // how often the page that was read least was
+	window   window.Window
+	rare     bool      // too few readings to know levels
+	read     int       // how often the page that was read least was
 	readings []reading // of each page
 	switches int       // how often a page came back to a process that had answered before another one
 	levels   map[string][]window.Step
