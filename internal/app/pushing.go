@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/api/prom/remote"
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/run"
@@ -32,17 +33,17 @@ type pushing struct {
 }
 
 // startPushing begins to send the metrics if the document names a receiver.
-func (o *oneShot) startPushing(a *app) *pushing {
-	rt := &o.Document.Benchmark.Runtime
+func startPushing(ctx context.Context, a *app, d *config.Document, version string, log zerolog.Logger) *pushing {
+	rt := &d.Benchmark.Runtime
 	p := &pushing{
-		app: a, start: time.Now(), secrets: redact.NewSet(o.Document.Secrets()...), log: o.log, gateway: receiver(rt.PushGateway),
+		app: a, start: time.Now(), secrets: redact.NewSet(d.Secrets()...), log: log, gateway: receiver(rt.PushGateway),
 		metrics: &prom.Handler{
-			Out: &respond.Responder{Log: o.log}, Find: &respond.Finder{Runs: a.studies, Live: a.engine},
-			Servers: engine.NewHistory(a.engine), Version: o.Version,
+			Out: &respond.Responder{Log: log}, Find: &respond.Finder{Runs: a.studies, Live: a.engine},
+			Servers: engine.NewHistory(a.engine), Version: version,
 		},
 	}
 	if to := receiver(rt.RemoteWrite); to != nil {
-		p.writer = remote.StartWriter(to, p.gatherRecent)
+		p.writer = remote.StartWriter(ctx, to, p.gatherRecent)
 	}
 	return p
 }

@@ -44,13 +44,13 @@ func TestPrometheus(t *testing.T) {
 	defer func() { _ = server.Wait() }()
 	defer stop()
 	base := "http://" + address
-	await(t, ctx, base+"/-/ready")
+	await(ctx, t, base+"/-/ready")
 
 	to, err := url.Parse(base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := StartWriter(to, func(context.Context) ([]*dto.MetricFamily, error) { return families(t, exposition), nil })
+	w := StartWriter(t.Context(), to, func(context.Context) ([]*dto.MetricFamily, error) { return families(t, exposition), nil })
 	written := w.Close(ctx)
 	if written.Payloads != 2 || written.Dropped != 0 || written.Err != nil {
 		t.Fatalf("written %+v, want the final values and the stale markers", written)
@@ -59,17 +59,17 @@ func TestPrometheus(t *testing.T) {
 	for query, want := range map[string]string{
 		"a_total": "3", `b{job="aiperfd",zone="z"}`: "1.5", `c_seconds_bucket{le="+Inf"}`: "5", "c_seconds_count": "5",
 	} {
-		if got := value(t, ctx, base, query, now); got != want {
+		if got := value(ctx, t, base, query, now); got != want {
 			t.Errorf("%s = %q, want %s", query, got, want)
 		}
-		if got := value(t, ctx, base, query, now.Add(2*Period)); got != "" {
+		if got := value(ctx, t, base, query, now.Add(2*Period)); got != "" {
 			t.Errorf("%s = %q after the stale marker, want nothing", query, got)
 		}
 	}
 }
 
 // await waits until a URL answers 200.
-func await(t *testing.T, ctx context.Context, at string) {
+func await(ctx context.Context, t *testing.T, at string) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -93,7 +93,7 @@ func await(t *testing.T, ctx context.Context, at string) {
 }
 
 // value returns the value of the only series of a query at a time; empty = there is none.
-func value(t *testing.T, ctx context.Context, base, query string, at time.Time) string {
+func value(ctx context.Context, t *testing.T, base, query string, at time.Time) string {
 	t.Helper()
 	form := url.Values{"query": {query}, "time": {fmt.Sprintf("%d.%03d", at.Unix(), at.UnixMilli()%1000)}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/api/v1/query", strings.NewReader(form.Encode()))

@@ -54,9 +54,9 @@ type Writer struct {
 	written Written           // of the loop, then of Close
 }
 
-// StartWriter begins to send to a URL; without a path, that of Prometheus' receiver is used.
-func StartWriter(to *url.URL, gather Gather) *Writer {
-	ctx, stop := context.WithCancel(context.Background())
+// StartWriter begins to send to a URL until ctx ends; without a path, that of Prometheus' receiver is used.
+func StartWriter(ctx context.Context, to *url.URL, gather Gather) *Writer {
+	ctx, stop := context.WithCancel(ctx)
 	w := &Writer{
 		target: withPath(to, writePath), gather: gather, http: newClient(), stop: stop, done: make(chan struct{}),
 		open: make(map[string]sample),
@@ -92,7 +92,7 @@ func (w *Writer) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			w.take(ctx, now)
+			w.take(context.WithoutCancel(ctx), now) // a payload without what was not read in time would be wrong
 			w.send(ctx)
 		}
 	}
@@ -159,7 +159,7 @@ func (w *Writer) send(ctx context.Context) {
 
 // Close sends the final values, and the stale markers of all series, one period later on the clock of the receiver:
 // for so long the final values can be seen, as those of a target that is scraped no more. It takes at most three
-// seconds, or until ctx ends, besides a payload that is on its way.
+// seconds, or until ctx ends.
 func (w *Writer) Close(ctx context.Context) Written {
 	w.stop()
 	<-w.done

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -86,7 +87,7 @@ func TestWriterRetries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := StartWriter(to, func(context.Context) ([]*dto.MetricFamily, error) { return families(t, exposition), nil })
+		w := StartWriter(t.Context(), to, func(context.Context) ([]*dto.MetricFamily, error) { return families(t, exposition), nil })
 		w.stop()
 		<-w.done
 		w.take(t.Context(), time.Now())
@@ -118,4 +119,23 @@ func TestPush(t *testing.T) {
 	if diff := cmp.Diff("PUT /metrics/job/aiperfd\n"+exposition, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// The end of the process does not cut off what is being gathered: a payload of half the metrics would be wrong.
+func TestWriterGathersToTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cut := 0
+		gather := func(ctx context.Context) ([]*dto.MetricFamily, error) {
+			time.Sleep(time.Second)
+			if ctx.Err() != nil {
+				cut++
+			}
+			return nil, ctx.Err()
+		}
+		w := StartWriter(t.Context(), &url.URL{Scheme: "http", Host: "h"}, gather)
+		time.Sleep(Period + time.Second/2)
+		if written := w.Close(t.Context()); cut > 0 || written.Err != nil {
+			t.Errorf("%d of 2 gatherings were cut off: %+v", cut, written)
+		}
+	})
 }
