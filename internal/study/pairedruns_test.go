@@ -105,8 +105,10 @@ func newArena(t testing.TB, dir string, handlers map[string]http.Handler) *duel 
 		t.Fatal(err)
 	}
 	d.tree = tree
+	recovered := make(chan struct{})
 	e, err := engine.New(engine.Options{
-		Store: tree, Log: zerolog.Nop(), Version: "test", Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}},
+		Store: tree, Log: zerolog.Nop(), Version: "test", Recovered: sync.OnceFunc(func() { close(recovered) }),
+		Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}},
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			host, _, _ := net.SplitHostPort(addr)
 			if ln := listeners[host]; ln != nil {
@@ -132,6 +134,7 @@ func newArena(t testing.TB, dir string, handlers map[string]http.Handler) *duel 
 			t.Errorf("engine: %v", err)
 		}
 	})
+	<-recovered
 	group.Go(func() {
 		if err := d.service.Run(ctx); err != nil {
 			t.Errorf("studies: %v", err)
