@@ -14,7 +14,8 @@ func network(r *paths.Report) table {
 	if r.ToProxy {
 		title = "Network, as far as the proxy"
 	}
-	t := newTable(title, []string{"Server"}, "min RTT ms", "sent again", "received out of order", "timeouts", "responses affected")
+	t := newTable(title, []string{"Server"},
+		"min RTT ms", "sent again", "received out of order", "timeouts", "responses affected")
 	share := func(v *float64) string {
 		if v == nil {
 			return view.Absent
@@ -24,8 +25,8 @@ func network(r *paths.Report) table {
 	for i := range r.Targets {
 		p := &r.Targets[i]
 		t.Rows = append(t.Rows, []string{
-			p.Target, view.FigureOr(p.MinRTT, view.Absent), share(p.ToServer.RetransmittedRatio), share(p.FromServer.OutOfOrderRatio),
-			view.Whole(p.ToServer.Timeouts), share(p.AffectedShare),
+			p.Target, view.FigureOr(p.MinRTT, view.Absent), share(p.ToServer.RetransmittedRatio),
+			share(p.FromServer.OutOfOrderRatio), view.Whole(p.ToServer.Timeouts), share(p.AffectedShare),
 		})
 	}
 	return t
