@@ -1,10 +1,6 @@
 package diagnose
 
-import (
-	"math"
-
-	"aiperfd/internal/engine/stat"
-)
+import "math"
 
 // Check is a relation between what the servers and what the client counted.
 type Check struct {
@@ -38,6 +34,7 @@ func others(p *Picture, c *Client) (n float64, ok bool) {
 // tell that: one of them may be of the beginning or of the end, when hardly anything is at work.
 func (p *Picture) inFlight(c *Client, add func(code, unit string, client, server, tolerance float64)) {
 	const share, enough = 0.05, 10
+	const student = 2.26 // its quantile for 95 % and that many readings
 	running, ok := p.over("running")
 	waiting, known := p.over("waiting")
 	if !ok || !known || p.read < enough {
@@ -45,7 +42,7 @@ func (p *Picture) inFlight(c *Client, add func(code, unit string, client, server
 	}
 	server := running.Mean() + waiting.Mean()
 	deviation := running.Deviation() + waiting.Deviation() // at most: the two may move together
-	sampling := stat.MeanMargin(deviation, int64(p.read), float64(p.read), p.read-1)
+	sampling := student * deviation / math.Sqrt(float64(p.read-1))
 	length := p.window.Seconds()
 	if c.InFlight > 0 {
 		transit := 2 * c.RTT * float64(c.Heads) / length
