@@ -59,9 +59,9 @@ test("the row with the most tokens of those that keep the objective of the reade
 });
 
 test("a limit is written as it was given, that of a search for a capacity by the share of good requests", () => {
-  const ttft = { metric: "time_to_first_token", statistic: "p95", operator: "<", threshold: 45, unit: "ms" };
+  const ttft = { metric: "time_to_first_token", statistic: "p95", operator: "<", threshold: 45, unit: "ms" } as const;
   expect(condition(ttft)).toBe("TTFT p95 < 45 ms");
-  const good = { metric: "attainment", statistic: "avg", operator: ">=", threshold: 95, unit: "%" };
+  const good = { metric: "attainment", statistic: "avg", operator: ">=", threshold: 95, unit: "%" } as const;
   expect(condition(good)).toBe("Good requests ≥ 95 %");
 });
 
