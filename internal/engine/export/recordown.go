@@ -29,6 +29,10 @@ func (w *RecordWriter) ownMembers(b []byte, r *bench.Record) []byte {
 	b = pathCount(b, &r.Conn.Path)
 	b = some(b, "items", int64(r.Items))
 	b = some(b, "requested_tokens", int64(r.Content.RequestedTokens))
+	if n := r.Content.Expected; n != nil {
+		b = field(b, "expected_cached_tokens", int64(*n))
+	}
+	b = some(b, "lane", int64(r.Lane))
 	b = some(b, "images", int64(r.Content.Images))
 	b = some(b, "audio_ns", int64(r.Content.AudioLength))
 	b = some(b, "answer_audio_ns", int64(a.AudioLength))
