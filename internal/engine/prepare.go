@@ -131,7 +131,7 @@ func prepare(ctx context.Context, p *plan.Plan, env *environment) (_ *prepared, 
 	}
 	x.records = &collect.Run{
 		Plan: x.plan, Clock: x.clock, Secrets: env.secrets, Tokens: x.tokens, Files: x.files,
-		Faults: x.faults, Forced: env.cancel.forced, Prefixes: x.newPrefixes(),
+		Faults: x.faults, Forced: env.cancel.forced, Prefixes: agents.NewPrefixes(),
 	}
 	x.work = x.newWork(ctx, env)
 	return x, nil
@@ -269,14 +269,6 @@ func (x *prepared) collectJobs() collect.RunObserver {
 	}
 	x.jobs = agents.NewJobs()
 	return collect.NewAgents(x.jobs)
-}
-
-// newPrefixes returns what knows which prompts of recorded sessions were sent; nil = the dataset has none.
-func (x *prepared) newPrefixes() *agents.Prefixes {
-	if !x.plan.Dataset.Kind.Agentic {
-		return nil
-	}
-	return agents.NewPrefixes()
 }
 
 // pathLoss returns how many responses of a phase a loss on the network has concerned; nil = it is not known.

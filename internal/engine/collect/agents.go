@@ -17,9 +17,5 @@ func NewAgents(to *agents.Jobs) RunObserver {
 	}}
 }
 
-// expect notes how many tokens of the prompt of a request a prefix cache could have.
-func (r *Run) expect(rec *bench.Record) {
-	if n, ok := r.Prefixes.Add(rec); ok {
-		rec.Content.Expected = &n
-	}
-}
+// expect notes how many tokens of the prompt of a request of a recorded session a prefix cache could have.
+func (r *Run) expect(rec *bench.Record) { rec.Content.Expected = new(r.Prefixes.Add(rec)) }

@@ -30,7 +30,7 @@ type Run struct {
 	Tokens  *Tokens
 	Files   *Files
 	Faults  *Faults
-	// Prefixes knows which prompts of recorded sessions were sent; nil = the dataset has none. Recording guards it.
+	// Prefixes knows which prompts of recorded sessions were sent. Recording guards it.
 	Prefixes *agents.Prefixes
 
 	// Forced reports whether the run was cancelled by force; nil = it cannot be.

@@ -188,7 +188,7 @@ func (r *Recorder) record(rec *bench.Record) {
 func (r *Recorder) measure(rec *bench.Record) {
 	r.Run.Recording.Lock()
 	defer r.Run.Recording.Unlock()
-	if r.Run.Prefixes != nil {
+	if rec.Content.Replayed != nil {
 		r.observe(rec, r.Run.expect)
 	}
 	if r.Phase.Leaves(rec) {

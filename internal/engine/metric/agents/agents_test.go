@@ -100,18 +100,12 @@ func TestPrefixes(t *testing.T) {
 			p := NewPrefixes()
 			var got bench.Tokens
 			for _, r := range tt.sent {
-				var ok bool
-				if got, ok = p.Add(r); !ok {
-					t.Fatal("a request of a recorded session is taken for another one")
-				}
+				got = p.Add(r)
 			}
 			if got != tt.want {
 				t.Errorf("%d tokens are expected to be cached, want %d", got, tt.want)
 			}
 		})
-	}
-	if _, ok := NewPrefixes().Add(&bench.Record{}); ok {
-		t.Error("a request without a recording has an expectation")
 	}
 }
 

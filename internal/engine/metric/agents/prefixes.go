@@ -55,14 +55,11 @@ func NewPrefixes() *Prefixes {
 	}
 }
 
-// Add takes a request that has returned, and returns how many tokens of its prompt requests that had ended before it
-// began have sent to the same server; false = it is not of a recorded session. Requests are added in about the order
-// in which they end.
-func (p *Prefixes) Add(r *bench.Record) (expected bench.Tokens, ok bool) {
+// Add takes a request of a recorded session that has returned, and returns how many tokens of its prompt requests
+// that had ended before it began have sent to the same server. Requests are added in about the order in which they
+// end.
+func (p *Prefixes) Add(r *bench.Record) (expected bench.Tokens) {
 	turn := r.Content.Replayed
-	if turn == nil {
-		return 0, false
-	}
 	session := turn.Recorded.Session.ID
 	play := p.play(r)
 	p.parts = turn.Script.AppendParts(p.parts[:0], turn.Mark)
@@ -86,7 +83,7 @@ func (p *Prefixes) Add(r *bench.Record) (expected bench.Tokens, ok bool) {
 	if play.left--; play.left <= 0 {
 		p.forget(r.SessionNum)
 	}
-	return min(expected, max(0, all-1)) / CacheBlock * CacheBlock, true
+	return min(expected, max(0, all-1)) / CacheBlock * CacheBlock
 }
 
 // play returns the play of a request. A lane that plays a session has ended the one before it.
