@@ -77,7 +77,9 @@ profiling s0.3 26.25s-27.25s
 }
 
 // even is the distribution of n equal values.
-func even(n int, v float64) *agents.Spread { return &agents.Spread{Count: n, Mean: v, P50: v, P90: v, Max: v} }
+func even(n int, v float64) *agents.Spread {
+	return &agents.Spread{Count: n, Mean: v, P50: v, P90: v, Max: v}
+}
 
 // A session goes on after requests that failed, and is cut by the limits of the run.
 func TestSessionReplayFails(t *testing.T) {

@@ -20,9 +20,9 @@ type prompt struct {
 }
 
 func (p prompt) AppendMessages(dst []byte, _ bench.Mark) []byte { return dst }
-func (p prompt) Size() int                                     { return 0 }
-func (p prompt) Tokens(bench.Mark) bench.Tokens                { return 0 }
-func (p prompt) Key() string                                   { return fmt.Sprint(p.parts) }
+func (p prompt) Size() int                                      { return 0 }
+func (p prompt) Tokens(bench.Mark) bench.Tokens                 { return 0 }
+func (p prompt) Key() string                                    { return fmt.Sprint(p.parts) }
 
 func (p prompt) AppendParts(dst []bench.PromptPart, m bench.Mark) []bench.PromptPart {
 	for i, id := range p.parts {
