@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/results"
 	"aiperfd/internal/view"
@@ -28,7 +29,7 @@ func sweepColumns(s *results.Sweep) []sweepColumn {
 		for j := range s.Rows[i].Readings {
 			c := &s.Rows[i].Readings[j].Condition
 			if !slices.ContainsFunc(all, func(k sweepColumn) bool { return k.tag == c.Metric && k.stat == c.Statistic }) {
-				all = append(all, sweepColumn{strings.TrimSpace(metricName(c.Metric) + " " + c.Statistic + " " + c.Unit), c.Metric, c.Statistic})
+				all = append(all, sweepColumn{strings.TrimSpace(statisticName(c) + " " + c.Unit), c.Metric, c.Statistic})
 			}
 		}
 	}
@@ -45,7 +46,18 @@ func metricName(tag string) string {
 	if def, ok := catalogue.Lookup(tag); ok {
 		return def.Header
 	}
+	if tag == sweep.Attainment {
+		return "Good Requests"
+	}
 	return tag
+}
+
+// statisticName returns how people call what a limit is about: the share of good requests has one statistic alone.
+func statisticName(c *results.Condition) string {
+	if c.Metric == sweep.Attainment {
+		return metricName(c.Metric)
+	}
+	return metricName(c.Metric) + " " + c.Statistic
 }
 
 // pairedText adds what a comparison of two servers rests on to a text whose answer is that.
@@ -155,7 +167,7 @@ func readings(e *results.SweepEdge) []results.Reading {
 
 // limitText writes a condition: Time to First Token p95 < 500 ms.
 func limitText(c *results.Condition) string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", metricName(c.Metric), c.Statistic, c.Operator, view.Compact(&c.Threshold), c.Unit))
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", statisticName(c), c.Operator, view.Compact(&c.Threshold), c.Unit))
 }
 
 // observed returns a reading as text.
