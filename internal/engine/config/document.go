@@ -38,10 +38,11 @@ type Document struct {
 	injected  []string  // values that substitutions put into secret places
 	// those of injected that ${secret:NAME} gave; they are shown nowhere
 	confidential []string
-	keySource    string   // the flag, variable or member that gave the API key
-	untrusted    bool     // files only under roots
-	roots        []string // nil = any, or none if untrusted
-	study        *Study   // nil = one run
+	keySource    string    // the flag, variable or member that gave the API key
+	untrusted    bool      // files only under roots
+	roots        []string  // nil = any, or none if untrusted
+	study        *Study    // nil = one run
+	scenario     *Scenario // nil = none
 }
 
 // Metadata describes a run for its users and for the queue; it does not affect what is
@@ -70,18 +71,20 @@ type Benchmark struct {
 	SLOs      Objectives `json:"slos"` // metric tag → threshold in the metric's display unit
 	// RunSLOs are objectives on the statistics of a run, such as
 	// "p99(time_to_first_token) < 500ms".
-	RunSLOs       []string       `json:"runSlos,omitempty"`
-	Gates         Gates          `json:"gates,omitzero"`
-	TokenDeadline *TokenDeadline `json:"tokenDeadline,omitempty"` // of the tokens of each request
-	Tokenizer     Tokenizer      `json:"tokenizer"`
-	GPUTelemetry  GPUTelemetry   `json:"gpuTelemetry"`
-	ServerMetrics ServerMetrics  `json:"serverMetrics"`
-	Path          Path           `json:"path"`
-	Runtime       Runtime        `json:"runtime"`
-	Logging       Logging        `json:"logging"`
-	Client        Client         `json:"client"`
-	OTel          OTel           `json:"otel"`
-	MLflow        MLflow         `json:"mlflow"`
+	RunSLOs        []string       `json:"runSlos,omitempty"`
+	Gates          Gates          `json:"gates,omitzero"`
+	TokenDeadline  *TokenDeadline `json:"tokenDeadline,omitempty"` // of the tokens of each request
+	Tokenizer      Tokenizer      `json:"tokenizer"`
+	GPUTelemetry   GPUTelemetry   `json:"gpuTelemetry"`
+	ServerMetrics  ServerMetrics  `json:"serverMetrics"`
+	Path           Path           `json:"path"`
+	Runtime        Runtime        `json:"runtime"`
+	Logging        Logging        `json:"logging"`
+	Client         Client         `json:"client"`
+	OTel           OTel           `json:"otel"`
+	MLflow         MLflow         `json:"mlflow"`
+	Scenario       *string        `json:"scenario"`       // name of a set of rules, or NAME@VERSION; nil = none
+	UnsafeOverride bool           `json:"unsafeOverride"` // broken rules of the scenario are warnings
 }
 
 // Models are the model names that requests carry.

@@ -312,13 +312,13 @@ func optionRows() []option {
 		{
 			kind: optBool, status: refused,
 			names: "--uuid-and-strip --allow-dataset-wrap --open-loop-strict --omit-kv-hints " +
-				"--unsafe-override --network-latency-automatic --accuracy-enable-cot " +
+				"--network-latency-automatic --accuracy-enable-cot " +
 				"--accuracy-verbose",
 		},
 		{
 			kind: optText, status: refused,
 			names: "--hf-weka-dataset --trace-session-sample-ratio --max-idle-gap-cap-seconds " +
-				"--scenario --agentic-cache-warmup-duration " +
+				"--agentic-cache-warmup-duration " +
 				"--agentic-warmup-grace-period --network-latency-mean --network-latency-ping-interval " +
 				"--optuna-sampler --optuna-acquisition --optuna-terminator --search-percentile-pooling " +
 				"--bo-constraint-mode --accuracy-benchmark --accuracy-n-shots --accuracy-grader " +
