@@ -118,7 +118,7 @@ func checkLanes(in *input, p *Phase, path string) {
 // checkPrimers checks a warm-up of recorded sessions, which is what the phase that follows it makes it.
 func checkPrimers(in *input, path string) {
 	for _, field := range append(laneFields(), "burstPhaseStarts", "requests", "sessions", "duration", "concurrency") {
-		if in.Has(path + "." + field) {
+		if in.Has(path+"."+field) && !isFalse(in.At(path+"."+field)) {
 			in.Conflict(path+"."+field, "a warm-up of type "+AgenticReplay+" sends the primers of the phase that follows it; give that phase the field")
 		}
 	}

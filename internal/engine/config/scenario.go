@@ -4,6 +4,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -21,7 +22,13 @@ import (
 type Scenario struct {
 	*scenario.Scenario
 	Overridden []string // rules that the document breaks and that were overridden, each as a sentence
-	Deviations []string // values that the rules accept and with which a result does not count, each as a sentence
+	Deviations []Deviation
+}
+
+// Deviation is a value that the rules accept and with which a result does not count.
+type Deviation struct {
+	Check string // id of the check that fails
+	Text  string // a sentence
 }
 
 // Scenario returns the scenario of the document; nil = it has none.
@@ -134,7 +141,7 @@ func (l *scenarioLayer) lay(r *scenario.Rule, at owner) {
 	switch {
 	case r.Field == "phase.type":
 		l.layType(r, at)
-	case l.laneless(r, at):
+	case l.laneless(r, at), l.unless(r.Unless):
 	case r.Absent && n != nil && !isFalse(n):
 		l.broken(n.Place, r.Field, shownNode(n), "none", r.Why)
 	case r.Absent:
@@ -150,10 +157,10 @@ func (l *scenarioLayer) lay(r *scenario.Rule, at owner) {
 		if !isValue(n, r.Equals) {
 			l.broken(n.Place, r.Field, shownNode(n), shownValue(r.Equals), r.Why)
 		}
-	case n == nil && string(r.Expected) != "null" && string(r.Expected) != "false" && !l.unless(r.Unless):
+	case n == nil && string(r.Expected) != "null" && string(r.Expected) != "false":
 		l.fill(at, r.Expected)
 	case n != nil && !isValue(n, r.Expected) && !(string(r.Expected) == "false" && isFalse(n)):
-		l.deviate(n.Place, r.Field, shownNode(n), shownValue(r.Expected), r.Why)
+		l.deviate(r, n.Place, shownNode(n))
 	}
 }
 
@@ -213,9 +220,9 @@ func (l *scenarioLayer) broken(at tree.Place, field, got, want, why string) {
 }
 
 // deviate notes a value that is accepted and with which a result does not count.
-func (l *scenarioLayer) deviate(at tree.Place, field, got, want, why string) {
-	detail := fmt.Sprintf("%s: got %s, expected %s (%s)", l.label(at, field), got, want, why)
-	l.out.Deviations = append(l.out.Deviations, detail)
+func (l *scenarioLayer) deviate(r *scenario.Rule, at tree.Place, got string) {
+	detail := fmt.Sprintf("%s: got %s, expected %s (%s)", l.label(at, r.Field), got, shownValue(r.Expected), r.Why)
+	l.out.Deviations = append(l.out.Deviations, Deviation{cmp.Or(r.Check, "settings"), detail})
 	l.draft.Warn(at, problem.CodeScenario, "%s: accepted, and the result does not count", detail)
 }
 

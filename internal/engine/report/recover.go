@@ -87,7 +87,7 @@ func newMeasured(p *spec.Phase, o measure.Options) (Measured, error) {
 	if err != nil {
 		return Measured{}, err
 	}
-	return Measured{Plan: p, Set: set, Tally: new(verdict.Tally), Stats: bench.PhaseStats{
+	return Measured{Plan: p, Set: set, Tally: &verdict.Tally{Replay: verdict.NewReplay(p.Lanes != nil)}, Stats: bench.PhaseStats{
 		Index: p.Index, ProfilingIndex: p.ProfilingIndex, Name: p.Name, Kind: p.Kind,
 		ExpectedRequests: p.Requests, ExpectedSessions: p.Sessions, ExpectedDuration: p.Duration,
 		Grace: p.Grace,

@@ -7,6 +7,8 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/engine/plan"
 )
 
 // agentX is the command of the field.
@@ -48,7 +50,7 @@ func TestScenario(t *testing.T) {
 		{"--burst-phase-starts", "--burst-phase-starts: got true, expected false ("},
 	} {
 		s := mustFlags(t, strings.Fields(agentX+tt.option)...).Scenario()
-		if len(s.Overridden) > 0 || len(s.Deviations) != 1 || !strings.HasPrefix(s.Deviations[0], tt.want) {
+		if len(s.Overridden) > 0 || len(s.Deviations) != 1 || !strings.HasPrefix(s.Deviations[0].Text, tt.want) {
 			t.Errorf("%s: %q, overridden %q; want %s", tt.option, s.Deviations, s.Overridden, tt.want)
 		}
 	}
@@ -112,4 +114,28 @@ func problems(t *testing.T, argv string) []string {
 		return nil
 	}
 	return strings.Split(err.Error(), "\n")
+}
+
+// TestScenarioStored: the document that a run stores keeps the rules, and breaks them, as the command line does.
+func TestScenarioStored(t *testing.T) {
+	for _, option := range []string{
+		"", "--streaming=false", "--cache-bust none", "--benchmark-duration 5", "--ignore-trace-delays", "--gap-rule critical",
+		"--system-idle-gap-cap-seconds 11", "--trajectory-start-min-ratio 0.25", "--trajectory-start-max-ratio 0.5", "--num-dataset-entries 16",
+		"--max-context-length 8192", "--burst-phase-starts", "--start burst", "--extra-inputs ignore_eos:false",
+	} {
+		want := mustFlags(t, strings.Fields(agentX+"--unsafe-override "+option)...)
+		text, err := plainjson.Marshal(config.Resolved(want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := config.Load([]byte(`{"benchmark": `+string(text)+`}`), config.LoadOptions{Stored: true, Resolved: true, Choices: plan.Choices()})
+		if err != nil {
+			t.Errorf("%s: %v", option, err)
+			continue
+		}
+		g, w := got.Scenario(), want.Scenario()
+		if len(g.Overridden) != len(w.Overridden) || len(g.Deviations) != len(w.Deviations) {
+			t.Errorf("%s: stored %q %q, given %q %q", option, g.Overridden, g.Deviations, w.Overridden, w.Deviations)
+		}
+	}
 }

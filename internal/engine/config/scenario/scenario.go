@@ -43,7 +43,8 @@ type Rule struct {
 	Absent  bool            `json:"absent"`  // it must not be given, or be false
 	// Expected is filled in unless it is null. Another value is accepted, and the result does not count.
 	Expected json.RawMessage `json:"expected"`
-	Unless   string          `json:"unless"` // Expected is not filled in if this field is true
+	Check    string          `json:"check"`  // id of the check that fails with another value than Expected: kept, ratios or settings
+	Unless   string          `json:"unless"` // the rule does not hold if this field is true
 	Why      string          `json:"why"`
 }
 
@@ -56,13 +57,15 @@ type Corpora struct {
 
 // Limits are what a run must keep for its result to count. Shares are from 0 to 1.
 type Limits struct {
+	Duration float64 `json:"duration"` // seconds in which requests are sent; at least
+	Silence  float64 `json:"silence"`  // seconds without any event; at most
 	Overflow float64 `json:"overflow"` // requests that exceeded the context of the server; at most
 	Errors   float64 `json:"errors"`   // failed requests; at most
 	Cold     float64 `json:"cold"`     // streams whose primer failed; at most
 	Lanes    float64 `json:"lanes"`    // lanes with a session, and the share of the time in which so many have one; at least
 	Output   float64 `json:"output"`   // answers of the length that was asked for; at least
 	Input    float64 `json:"input"`    // prompts whose length is the server's; at least
-	Coverage float64 `json:"coverage"` // time without an unexplained silence; at least
+	Coverage float64 `json:"coverage"` // time from the first request to the last answer; at least
 }
 
 // ID returns the name with the version.

@@ -11,7 +11,7 @@ func datasetFields() []section {
 				"turnDelay turnDelayRatio images audio video rankings",
 			Own: "ignoreTraceDelays columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup " +
 				"onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines maxContextLength " +
-				"useThinkTimeOnly traceIdleGapCapSeconds",
+				"useThinkTimeOnly traceIdleGapCapSeconds gapRule",
 			Lacks: lacking("replay of traces and public datasets", "hfWekaDataset filters "+
 				"traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints "+
 				"forceMinTokens")},

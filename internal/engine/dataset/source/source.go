@@ -49,6 +49,7 @@ type Description struct {
 	Path     string   // the file it was read from, or the id of a dataset of the hub; empty = none
 	Revision string   // commit of a dataset of the hub
 	Entries  int      // of a complete pass; 0 = unknown
+	LeftOut  string   // records that are not used, as a sentence; empty = none
 	Inexact  int      // generated texts that missed their length; their real length is recorded
 	Warnings []string // for the report
 }

@@ -463,10 +463,12 @@ func (s *stream) Describe() Description {
 		d.Entries = s.about.entries
 	}
 	if n := s.about.skipped; n > 0 {
-		d.Warnings = append(d.Warnings, skippedWarning(n, s.about.example))
+		d.LeftOut = skippedWarning(n, s.about.example)
+		d.Warnings = append(d.Warnings, d.LeftOut)
 	}
 	if len(s.about.unused) > 0 {
-		d.Warnings = append(d.Warnings, "records that are not used: "+s.about.reasons())
+		d.LeftOut = "records that are not used: " + s.about.reasons()
+		d.Warnings = append(d.Warnings, d.LeftOut)
 	}
 	if s.about.longest > longDelay && s.o.DelayCap == nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("the longest delay is %v; delays are milliseconds, and no cap is set", s.about.longest))
