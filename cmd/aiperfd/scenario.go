@@ -18,7 +18,7 @@ func newScenarioCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "scenario", Short: "List and show named benchmarks and their rules", Long: scenarioLong, Args: cobra.NoArgs}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "list", Short: "List the scenarios", Args: cobra.NoArgs,
+			Use: "list", Short: "List the scenarios, with their versions and digests", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return listScenarios(plainOut(cmd))
 			},

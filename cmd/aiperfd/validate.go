@@ -27,7 +27,7 @@ func newValidateCommand() *cobra.Command {
 	explain, blockSize := false, 0
 	cmd := &cobra.Command{
 		Use:   "validate [FORMAT] FILE",
-		Short: "Check a benchmark document, a dataset, or the result of a scenario",
+		Short: "Check a document, a dataset or a result",
 		Long: `Check a benchmark document (JSON or YAML; - reads standard input). All problems
 are listed with their location, and the exit code is 2. A valid document is
 printed as it would run, with all defaults and without secrets. --explain lists
