@@ -242,6 +242,7 @@ func (x *prepared) readServerMetrics(env *environment) collect.RunObserver {
 	env.live.servers.Store(to)
 	return collect.NewServerMetrics(collect.ServerMetricsOptions{
 		To: to, Forced: env.cancel.forced, Apart: x.plan.Document.Benchmark.Datasets[0].Apart(),
+		Paths: x.paths,
 		Ended: func(s *diagnose.Server, d *gpu.Report) { x.server, x.devices = s, d },
 	})
 }

@@ -154,6 +154,8 @@ type Cell struct {
 	Trial     int            `json:"trial"`  // from 0
 	Label     string         `json:"label"`  // of the trial: run_0001
 	Folder    string         `json:"folder"` // below that of the study, with slashes
+	// LoadLost is for how many seconds earlier processes have loaded servers for this cell.
+	LoadLost float64 `json:"load_lost_sec,omitempty"`
 }
 
 // Study is the progress of a study. A cell is one run of it.
@@ -167,6 +169,12 @@ type Study struct {
 	Failed int    `json:"cells_failed"`
 	// Current is the label of the active cell; empty = none is active.
 	Current string `json:"current,omitempty"`
+	// Interruptions is how many processes have ended while a cell was measured, which is measured again then.
+	Interruptions int `json:"interruptions,omitempty"`
+	// LoadLost is for how many seconds earlier processes have loaded servers for the cell that is measured again: they
+	// count for the budget of load. LoadActive is for how many this process has, for the active cell.
+	LoadLost   float64 `json:"load_lost_sec,omitempty"`
+	LoadActive float64 `json:"load_active_sec,omitempty"`
 	// Objectives are those of the runs, judged once all of them have ended; empty if they have
 	// none. A search has none: its probes are there to find the limit, and may miss them.
 	Objectives []StudyObjective `json:"objectives,omitempty"`

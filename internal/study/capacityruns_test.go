@@ -31,7 +31,7 @@ func newSlow(t testing.TB, seed uint64) *duel {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	return newArena(t, map[string]http.Handler{"a": server.Handler()})
+	return newArena(t, t.TempDir(), map[string]http.Handler{"a": server.Handler()})
 }
 
 // capacityOf is a search for the rate at which 95 % of the answers begin within some milliseconds.

@@ -1,22 +1,17 @@
 package study
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
-	"math"
-	"os"
-	"path/filepath"
-	"strconv"
+	"io/fs"
 	"strings"
 	"sync"
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/stat"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/results"
@@ -24,6 +19,7 @@ import (
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/export"
 	"aiperfd/internal/study/paired"
+	"aiperfd/internal/view"
 )
 
 // decided is why a study ends the runs of both servers once the answer is known.
@@ -39,9 +35,13 @@ const pairedQuestion = "Is server B better or worse than server A?"
 
 // contest is a comparison of two servers that a study performs.
 type contest struct {
-	study *performance
-	twins *twins
-	pairs *pairsFile
+	study     *performance
+	twins     *twins
+	pairs     *pairsFile
+	before    time.Duration // for which earlier processes have loaded the servers
+	processes int           // earlier ones that have measured
+	budget    time.Duration // of load
+
 	sides [2]*run.Run // guarded by mu of the study; the runs of both servers once they have ended
 }
 
@@ -50,19 +50,52 @@ func (p *performance) compete(ctx context.Context) error {
 	if p.stopped() {
 		return errStop
 	}
-	pairs, err := createPairs(p.opts.Store.Dir(p.item.ID()))
+	s := p.doc.Sweep
+	r := p.item.View()
+	c := &contest{
+		study: p, before: seconds(r.Study.LoadLost), processes: r.Study.Interruptions,
+		budget: seconds(s.MaxLoadSeconds),
+	}
+	c.twins = newTwins(p.doc.Seed, c.processes, paired.Rules{
+		Block: seconds(s.BlockSeconds), Margin: s.Margin, Metrics: paired.Tags(r.Streaming),
+	})
+	dir := p.opts.Store.Dir(p.item.ID())
+	spans, err := closedBlocks(dir, p.prefix)
 	if err != nil {
 		return err
 	}
-	s := p.doc.Sweep
-	c := &contest{study: p, pairs: pairs, twins: newTwins(p.doc.Seed, paired.Rules{
-		Block: seconds(s.BlockSeconds), Margin: s.Margin, Budget: seconds(s.MaxLoadSeconds),
-		Metrics: paired.Tags(p.item.View().Streaming),
-	})}
+	pairs, rows, err := openPairs(dir, spans)
+	if err != nil {
+		return err
+	}
+	c.pairs = pairs
+	c.before = c.twins.restore(spans, rows, c.before)
 	p.mu.Lock()
 	p.contest = c
 	p.mu.Unlock()
-	return errors.Join(c.perform(ctx), pairs.close())
+	if a, b := p.found[position{0, 0}], p.found[position{1, 0}]; a != nil && b != nil {
+		err = c.resume(ctx, [2]*run.Run{a, b})
+	} else {
+		err = c.perform(ctx)
+	}
+	if !errors.Is(err, errStop) || p.stopped() { // else the next process goes on behind the last block
+		pairs.write(c.twins.rest())
+	}
+	return errors.Join(err, pairs.close())
+}
+
+// closedBlocks returns when the blocks that an earlier process has closed began and ended, and how many pairs each has.
+func closedBlocks(dir, prefix string) ([]results.PairedBlock, error) {
+	a, err := results.Open(dir, prefix).Answer()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the blocks of an earlier process: %w", err)
+	case a.Paired == nil:
+		return nil, nil
+	}
+	return a.Paired.Blocks, nil
 }
 
 // seconds returns a number of seconds as a duration.
@@ -77,7 +110,11 @@ func (c *contest) perform(ctx context.Context) error {
 			Index: side, Role: []string{paired.A: "a", paired.B: "b"}[side], Label: c.study.doc.Variations[side].Label,
 			Why: "to get every request at the same time as the other server",
 		}})
-		child, err := c.study.queue(ctx, &c.study.doc.Variations[side], 0, twin{c.twins, paired.Side(side)})
+		v := c.study.doc.Variations[side]
+		if c.processes > 0 {
+			v.Settings = sweep.PairedSettings(c.left().Seconds())
+		}
+		child, err := c.study.queue(ctx, &v, 0, twin{c.twins, paired.Side(side)})
 		if err != nil {
 			return errors.Join(err, c.abandon(ctx, children[:side]...))
 		}
@@ -112,10 +149,34 @@ func (c *contest) perform(ctx context.Context) error {
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
+	return c.finish(ctx, children)
+}
+
+// left returns for how long the servers may still be loaded. It is at least the time of one block: the runs of an
+// earlier process have no results, and a study without any has failed.
+func (c *contest) left() time.Duration {
+	least := seconds(c.study.doc.Sweep.BlockSeconds)
+	if blocks := c.twins.blocks(); len(blocks) > 0 {
+		last := &blocks[len(blocks)-1]
+		least = max(least, last.To-last.From)
+	}
+	return max(c.budget-c.before, least)
+}
+
+// resume takes the runs that an earlier process has ended.
+func (c *contest) resume(ctx context.Context, children [2]*run.Run) error {
+	for side := range children {
+		c.study.outcomes = append(c.study.outcomes, cell.Outcome{Variation: c.study.doc.Variations[side]})
+	}
+	return c.finish(ctx, children)
+}
+
+// finish takes what is left of the pairs and adds the runs of both servers to the results.
+func (c *contest) finish(ctx context.Context, children [2]*run.Run) error {
 	c.study.mu.Lock()
 	c.sides = children
 	c.study.mu.Unlock()
-	c.take()
+	c.take(ctx)
 	return c.judge(ctx, children)
 }
 
@@ -161,7 +222,7 @@ func (c *contest) follow(ctx context.Context, children [2]*run.Run) {
 			return
 		case <-tick.C:
 		}
-		if why := c.take(); why != "" && !ended {
+		if why := c.take(ctx); why != "" && !ended {
 			ended = true
 			for _, child := range children {
 				c.stopCell(ctx, child.ID, run.CancelRequest{Force: true, Reason: why})
@@ -170,18 +231,21 @@ func (c *contest) follow(ctx context.Context, children [2]*run.Run) {
 	}
 }
 
-// take writes the pairs that have come, and the answer after a block. It returns why no more are needed; empty = they
-// are.
-func (c *contest) take() (why string) {
-	rows, closed, why := c.twins.look()
-	c.pairs.write(rows)
-	if closed {
-		report := c.study.report()
-		if err := export.WriteSummary(c.study.opts.Store.Dir(c.study.item.ID()), report); err != nil {
-			c.study.opts.Log.Error().Err(err).Str("run", c.study.item.ID()).Msg("write summary of sweep")
-		}
-		c.study.announceAnswer(report.Answer())
+// take writes the pairs of the blocks that were closed, and the answer behind them: what the answer has is in the file
+// of the pairs, from which the next process restores it. It returns why no more are needed; empty = they are.
+func (c *contest) take(ctx context.Context) (why string) {
+	rows, why := c.twins.look()
+	c.study.storeLoad(ctx, c.twins.load())
+	if len(rows) == 0 {
+		return why
 	}
+	c.pairs.write(rows)
+	c.pairs.flush()
+	report := c.study.report()
+	if err := export.WriteSummary(c.study.opts.Store.Dir(c.study.item.ID()), report); err != nil {
+		c.study.opts.Log.Error().Err(err).Str("run", c.study.item.ID()).Msg("write summary of sweep")
+	}
+	c.study.announceAnswer(report.Answer())
 	return why
 }
 
@@ -247,6 +311,10 @@ func (c *contest) answer(r *run.Run) *results.Answer {
 	for _, d := range a.Doubts {
 		out.AddDoubt(d.Code, d.Message)
 	}
+	if c.processes > 0 {
+		out.AddDoubt("interrupted", fmt.Sprintf("the measurement was interrupted %s and went on with other prompts; "+
+			"what belonged to no complete block then is left out", view.Plural(c.processes, "time")))
+	}
 	for side := range 2 {
 		s := results.PairedSide{
 			Name: paired.Side(side).String(), Failed: a.Failed[side], Lag: a.Lag[side].Seconds() * 1000,
@@ -280,12 +348,12 @@ func (c *contest) distortedSide() string {
 
 // stop says why the measurement ended.
 func (c *contest) stop(r *run.Run, a *paired.Answer) results.AnswerStop {
-	out := results.AnswerStop{Load: c.twins.load().Seconds()}
+	out := results.AnswerStop{Load: (c.before + c.twins.load()).Seconds()}
 	if n := len(a.Blocks); n > 0 && c.sides[0] != nil { // it has ended
 		out.Load = a.Blocks[n-1].To.Seconds()
 	}
-	if budget := c.study.doc.Sweep.MaxLoadSeconds; budget > 0 {
-		out.Budget = out.Load / budget
+	if c.budget > 0 {
+		out.Budget = out.Load / c.budget.Seconds()
 	}
 	if r.State != bench.StateExporting && !r.State.Terminal() {
 		return out
@@ -343,69 +411,4 @@ func pairedOf(a *paired.Answer, block float64) *results.Paired {
 		out.Blocks = append(out.Blocks, one)
 	}
 	return out
-}
-
-// pairsFile is the file of the pairs of a study.
-type pairsFile struct {
-	file io.Closer
-	buf  *bufio.Writer
-	out  *csv.Writer
-}
-
-// pairsHeader are the columns of the file.
-var pairsHeader = []string{
-	"session", "due_sec", "first", "a_failed", "b_failed", "a_send_lag_ms", "b_send_lag_ms",
-	"a_time_to_first_token_ms", "b_time_to_first_token_ms", "a_inter_token_latency_ms", "b_inter_token_latency_ms",
-	"a_request_latency_ms", "b_request_latency_ms",
-}
-
-// createPairs makes the file of the pairs in the folder of a study.
-func createPairs(dir string) (*pairsFile, error) {
-	file, err := os.OpenFile(filepath.Join(dir, results.PairsFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", results.PairsFile, err)
-	}
-	f := &pairsFile{file: file, buf: bufio.NewWriter(file)}
-	f.out = csv.NewWriter(f.buf)
-	return f, f.out.Write(pairsHeader)
-}
-
-// write adds pairs. An error stays until close.
-func (f *pairsFile) write(rows []pairRow) {
-	number := func(v float64) string {
-		if math.IsNaN(v) {
-			return ""
-		}
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	for i := range rows {
-		r := &rows[i]
-		a, b := &r.sides[paired.A], &r.sides[paired.B]
-		line := []string{
-			strconv.FormatInt(a.Session, 10), number(a.Due.Seconds()), r.first.String(),
-			strconv.FormatBool(a.Failed), strconv.FormatBool(b.Failed),
-			number(a.Lag.Seconds() * 1000), number(b.Lag.Seconds() * 1000),
-		}
-		for of := range a.Values {
-			x, y := number(a.Values[of]), number(b.Values[of])
-			if a.Failed {
-				x = ""
-			}
-			if b.Failed {
-				y = ""
-			}
-			line = append(line, x, y)
-		}
-		_ = f.out.Write(line) // the error stays until close
-	}
-}
-
-// close writes what is left.
-func (f *pairsFile) close() error {
-	f.out.Flush()
-	err := errors.Join(f.out.Error(), f.buf.Flush(), f.file.Close())
-	if err != nil {
-		return fmt.Errorf("write %s: %w", results.PairsFile, err)
-	}
-	return nil
 }

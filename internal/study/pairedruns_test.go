@@ -2,12 +2,17 @@ package study_test
 
 import (
 	"context"
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -44,10 +49,17 @@ type duel struct {
 	service *study.Service
 	tree    *store.Tree
 	dir     string
+	kill    func() // ends the daemon
 }
 
 // newDuel starts two servers. slower is by how much B is slower than A; both get slower by a tenth in two minutes.
 func newDuel(t testing.TB, seed int64, slower float64) *duel {
+	t.Helper()
+	return newDuelIn(t, t.TempDir(), seed, slower)
+}
+
+// newDuelIn is newDuel with the data of an earlier process.
+func newDuelIn(t testing.TB, dir string, seed int64, slower float64) *duel {
 	t.Helper()
 	began := time.Now()
 	handlers := map[string]http.Handler{}
@@ -69,13 +81,13 @@ func newDuel(t testing.TB, seed int64, slower float64) *duel {
 			server.Handler().ServeHTTP(w, r)
 		})
 	}
-	return newArena(t, handlers)
+	return newArena(t, dir, handlers)
 }
 
-// newArena starts servers by their names.
-func newArena(t testing.TB, handlers map[string]http.Handler) *duel {
+// newArena starts servers by their names, and a daemon with data in dir.
+func newArena(t testing.TB, dir string, handlers map[string]http.Handler) *duel {
 	t.Helper()
-	d := &duel{t: t, dir: t.TempDir()}
+	d := &duel{t: t, dir: dir}
 	listeners := map[string]*memnet.Listener{}
 	for name, handler := range handlers {
 		web := &http.Server{Handler: handler}
@@ -93,8 +105,10 @@ func newArena(t testing.TB, handlers map[string]http.Handler) *duel {
 		t.Fatal(err)
 	}
 	d.tree = tree
+	recovered := make(chan struct{})
 	e, err := engine.New(engine.Options{
-		Store: tree, Log: zerolog.Nop(), Version: "test", Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}},
+		Store: tree, Log: zerolog.Nop(), Version: "test", Recovered: sync.OnceFunc(func() { close(recovered) }),
+		Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}},
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			host, _, _ := net.SplitHostPort(addr)
 			if ln := listeners[host]; ln != nil {
@@ -120,22 +134,29 @@ func newArena(t testing.TB, handlers map[string]http.Handler) *duel {
 			t.Errorf("engine: %v", err)
 		}
 	})
+	<-recovered
 	group.Go(func() {
 		if err := d.service.Run(ctx); err != nil {
 			t.Errorf("studies: %v", err)
 		}
 	})
-	t.Cleanup(func() {
+	d.kill = sync.OnceFunc(func() {
 		cancel()
 		group.Wait()
 	})
+	t.Cleanup(d.kill)
 	return d
 }
 
 // submit queues a comparison of http://a with another server.
 func (d *duel) submit(seed int64, other string) *run.Run {
 	d.t.Helper()
-	text := fmt.Sprintf(`
+	return d.submitDocument(pairedDocument(seed, other))
+}
+
+// pairedDocument compares http://a with another server.
+func pairedDocument(seed int64, other string) string {
+	return fmt.Sprintf(`
 randomSeed: %d
 benchmark:
   model: m
@@ -152,7 +173,6 @@ sweep:
   blockSeconds: 1
   maxLoadSeconds: 120
 `, seed, other)
-	return d.submitDocument(text)
 }
 
 // submitDocument queues a study.
@@ -292,4 +312,95 @@ func TestPairedCancelled(t *testing.T) {
 			t.Errorf("decide: %q", a.Decide.Needs)
 		}
 	})
+}
+
+// TestPairedKilled: a daemon that is killed goes on behind the last block, with other prompts, and spends no more than the
+// budget and a block.
+func TestPairedKilled(t *testing.T) {
+	kills := []time.Duration{1500 * time.Millisecond, 14 * time.Second, 1500 * time.Millisecond} // after each start
+	synctest.Test(t, func(t *testing.T) {
+		const slower = 0.03
+		d := newDuel(t, 3, slower)
+		document := pairedDocument(3, "http://b") // without keys, which are not stored
+		parent := d.submitDocument(strings.NewReplacer(", apiKey: key-of-a", "", ", apiKey: key-of-b", "").Replace(document))
+		var blocks []results.PairedBlock // before the last kill
+		prompts := map[string]bool{}
+		for _, after := range kills {
+			time.Sleep(after)
+			synctest.Wait()
+			if a, err := results.Open(d.tree.Dir(parent.ID), "").Answer(); err == nil {
+				if !startsWith(a.Paired.Blocks, blocks) {
+					t.Errorf("after %v more the first %d blocks are other ones", after, len(blocks))
+				}
+				blocks = a.Paired.Blocks
+			}
+			prompts[d.prompts(parent)] = true
+			dir := filepath.Join(t.TempDir(), "data")
+			for err := errors.New("not copied"); err != nil; { // a file may be replaced meanwhile
+				if err = os.RemoveAll(dir); err == nil {
+					err = os.CopyFS(dir, os.DirFS(d.dir))
+				}
+			}
+			d.kill()
+			d = newDuelIn(t, dir, 3, slower)
+		}
+		ended, a := d.wait(parent)
+		prompts[d.prompts(parent)] = true
+		if len(prompts) != len(kills)+1 {
+			t.Errorf("%d different prompts of %d processes", len(prompts), len(kills)+1)
+		}
+		if ended.State != bench.StateCompleted || a.Verdict != "worse" || !a.Final || ended.Study.Interruptions != len(kills) {
+			t.Errorf("%s (%s), %s, %d interruptions", ended.State, ended.StateReason, a.Verdict, ended.Study.Interruptions)
+		}
+		if !startsWith(a.Paired.Blocks, blocks) {
+			t.Errorf("the %d blocks before the kill are lost, or other ones", len(blocks))
+		}
+		if len(a.Doubts) != 1 || a.Doubts[0].Code != "interrupted" {
+			t.Errorf("doubts: %v", a.Doubts)
+		}
+		rows := d.rows(ended)
+		for k := range a.Paired.Blocks {
+			b := &a.Paired.Blocks[k]
+			if k > 0 && b.From < a.Paired.Blocks[k-1].To || b.To > 121 || rows[strconv.Itoa(k)] != b.Pairs {
+				t.Errorf("block %d from %v to %v s has %d pairs, and %d in the file", k, b.From, b.To, b.Pairs, rows[strconv.Itoa(k)])
+			}
+		}
+		t.Logf("%d blocks before the last kill, %d in all, %.1f s of load: %s", len(blocks), len(a.Paired.Blocks), a.Stop.Load, a.Sentences[0])
+	})
+}
+
+// startsWith reports whether a list of blocks begins with another one.
+func startsWith(all, first []results.PairedBlock) bool {
+	return len(all) >= len(first) && slices.EqualFunc(all[:len(first)], first, func(a, b results.PairedBlock) bool {
+		return reflect.DeepEqual(a, b)
+	})
+}
+
+// prompts returns the seed of the runs of a comparison.
+func (d *duel) prompts(parent *run.Run) string {
+	d.t.Helper()
+	page, err := d.service.List(d.t.Context(), run.Query{Parent: parent.ID})
+	if err != nil || len(page.Runs) != 2 || page.Runs[0].Seed != page.Runs[1].Seed {
+		d.t.Fatalf("runs of both sides: %+v, %v", page.Runs, err)
+	}
+	return fmt.Sprint(page.Runs[0].Seed)
+}
+
+// rows returns how many pairs of each block the file of the pairs has.
+func (d *duel) rows(parent *run.Run) map[string]int {
+	d.t.Helper()
+	file, err := os.Open(filepath.Join(d.tree.Dir(parent.ID), results.PairsFile))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer file.Close()
+	lines, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	out := map[string]int{}
+	for _, line := range lines[1:] {
+		out[line[0]]++
+	}
+	return out
 }

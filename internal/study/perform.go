@@ -430,7 +430,10 @@ func (p *performance) conclude(ctx context.Context, at int, child *run.Run) (cel
 		p.failed++
 	}
 	done := p.measured()
-	p.item.Change(ctx, func(r *run.Run) { r.Study.Done, r.Study.Failed, r.Study.Current = done, p.failed, "" })
+	p.item.Change(ctx, func(r *run.Run) {
+		r.Study.Done, r.Study.Failed, r.Study.Current = done, p.failed, ""
+		r.Study.LoadLost, r.Study.LoadActive = 0, 0 // they are in the result
+	})
 	if p.opts.Observer != nil {
 		p.opts.Observer.Ended(p.item.View(), child, &result)
 	}

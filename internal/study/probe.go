@@ -78,17 +78,19 @@ func cutShort(r *run.Run) string {
 const watchEvery = 500 * time.Millisecond
 
 // watchProbe ends a probe of a search for a capacity once the server is overloaded by it, or so
-// many requests of its window are bad that it has failed. It returns when ctx ends, at once for a
-// closed loop: the load of such a server is bounded, and how many requests it will have is not known.
+// many requests of its window are bad that it has failed. In a closed loop none is ended: the load of
+// such a server is bounded, and how many requests it will have is not known. It stores for how long the
+// server is under load, and returns when ctx ends or the probe is ended.
 func (p *performance) watchProbe(ctx context.Context, id string) {
 	l, plan, ok := p.planned()
-	if !ok || l.Rules.Closed || plan.MaxInFlight == 0 && !plan.Curtail {
+	if !ok {
 		return
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	arrivals := plan.Level * plan.Window.Seconds() * 1.05 // they are random
 	w := probeWatch{plan: plan, tolerated: (1 - l.Rules.Target) * arrivals}
+	mayEnd := !l.Rules.Closed && (plan.MaxInFlight > 0 || plan.Curtail)
 	for {
 		select {
 		case <-ctx.Done():
@@ -99,6 +101,10 @@ func (p *performance) watchProbe(ctx context.Context, id string) {
 		if err != nil || snap.State != bench.StateRunning {
 			continue
 		}
+		p.storeLoad(ctx, loadOf(snap))
+		if !mayEnd {
+			continue
+		}
 		if why := w.look(snap); why != "" {
 			stop := run.CancelRequest{Force: true, Reason: endedBy + why}
 			if _, _, err := p.opts.Runner.Cancel(ctx, id, stop); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
@@ -107,6 +113,26 @@ func (p *performance) watchProbe(ctx context.Context, id string) {
 			return
 		}
 	}
+}
+
+// loadEvery is how often a study stores for how long its active cell has loaded servers.
+const loadEvery = 5 * time.Second
+
+// storeLoad stores for how long the active cell has loaded servers, from time to time.
+func (p *performance) storeLoad(ctx context.Context, load time.Duration) {
+	if load.Seconds() < p.item.View().Study.LoadActive+loadEvery.Seconds() {
+		return
+	}
+	p.item.Change(ctx, func(r *run.Run) { r.Study.LoadActive = load.Seconds() })
+}
+
+// loadOf returns for how long a run has loaded its servers in its profiling phase.
+func loadOf(snap *run.Snapshot) time.Duration {
+	i := slices.IndexFunc(snap.Phases, func(p run.Phase) bool { return p.Stats.Kind == bench.Profiling })
+	if i < 0 {
+		return 0
+	}
+	return max(0, snap.Phases[i].Stats.LastUpdate-snap.Phases[i].Stats.Start)
 }
 
 // probeWatch decides whether a probe goes on.
@@ -180,7 +206,7 @@ func (p *performance) probed(r *run.Run, snap *run.Snapshot) *capacity.Probe {
 	if out == nil {
 		return nil
 	}
-	out.Level, out.Window, out.Load, out.Ended = plan.Level, plan.Window, end, ended
+	out.Level, out.Window, out.Load, out.Ended = plan.Level, plan.Window, end+seconds(r.Cell.LoadLost), ended
 	if r.Client != nil {
 		out.Distorted, out.Suspect = w.doubtful(r.Client.Reasons)
 	}

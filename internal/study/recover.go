@@ -126,12 +126,15 @@ func (s *Service) reread(parent *run.Run) (*performance, error) {
 	if parent.Cancelled == nil {
 		parent.State, parent.StateReason = bench.StateQueued, ""
 	}
-	kind := parent.Study.Type
+	before := parent.Study
+	kind := before.Type
 	parent.Study = nil
 	p := s.newPerformance(parent, doc)
 	if parent.Study.Type != kind {
 		return nil, fmt.Errorf("the stored document is a study of type %s, not %s", parent.Study.Type, kind)
 	}
+	now := parent.Study
+	now.Interruptions, now.LoadLost, now.LoadActive = before.Interruptions, before.LoadLost, before.LoadActive
 	if p.request = parent.Cancelled; p.request != nil {
 		close(p.cancelled)
 	}
@@ -147,32 +150,54 @@ func (p *performance) recall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var removed []*run.Run
 	for i := range cells {
 		c := &cells[i]
-		if p.doc.Paired() && !p.stopped() { // the pairs of both sides are needed, and are measured again
-			if err := p.opts.Runner.Delete(ctx, c.ID, true); err != nil && !errors.Is(err, run.ErrNotFound) {
-				return fmt.Errorf("remove interrupted cell %s: %w", c.ID, err)
-			}
-			continue
-		}
 		cancelled := c.State == bench.StateCancelled && endedEarly(c) == ""
-		if p.doc.Adaptive() && i < len(cells)-1 {
+		if p.doc.Adaptive() && i < len(cells)-1 || endedDecided(c) {
 			cancelled = false
 		}
 		broken := c.State.Active() || cancelled || failedWith(c, run.Interrupted)
 		lost := c.Error != nil && c.Error.Code == run.SecretLost // while it was queued
-		if p.stopped() && (broken || !c.State.Terminal()) {
-			continue
+		switch {
+		case p.stopped() && (broken || !c.State.Terminal()):
+		case broken, lost, p.doc.Paired() && !c.State.Terminal():
+			removed = append(removed, c)
+		default:
+			p.found[position{c.Cell.Variation.Index, c.Cell.Trial}] = c
 		}
-		if broken || lost {
-			if err := p.opts.Runner.Delete(ctx, c.ID, true); err != nil && !errors.Is(err, run.ErrNotFound) {
-				return fmt.Errorf("remove interrupted cell %s: %w", c.ID, err)
-			}
-			continue
+	}
+	if p.doc.Paired() && len(p.found) == 1 { // the pairs of both sides are needed
+		for at, c := range p.found {
+			removed = append(removed, c)
+			delete(p.found, at)
 		}
-		p.found[position{c.Cell.Variation.Index, c.Cell.Trial}] = c
+	}
+	p.interrupted(ctx, removed)
+	for _, c := range removed {
+		if err := p.opts.Runner.Delete(ctx, c.ID, true); err != nil && !errors.Is(err, run.ErrNotFound) {
+			return fmt.Errorf("remove interrupted cell %s: %w", c.ID, err)
+		}
 	}
 	return nil
+}
+
+// interrupted stores that cells are measured again, and for how long servers were loaded for them in vain. It is called
+// before they are removed.
+func (p *performance) interrupted(ctx context.Context, cells []*run.Run) {
+	begun, before := false, 0.0
+	for _, c := range cells {
+		begun = begun || c.StartedAt != nil
+		before = max(before, c.Cell.LoadLost)
+	}
+	if !begun {
+		return
+	}
+	p.item.Change(ctx, func(r *run.Run) {
+		r.Study.Interruptions++
+		r.Study.LoadLost = max(r.Study.LoadLost, before+r.Study.LoadActive)
+		r.Study.LoadActive = 0
+	})
 }
 
 // report returns the results of the study so far.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/run"
@@ -69,15 +70,20 @@ func (p *performance) ended(id string) {
 // queue submits one trial of a variation; other is the run that is performed beside it, nil = none is. A document that
 // is not valid is a failed cell without an id.
 func (p *performance) queue(ctx context.Context, v *vary.Variation, trial int, other run.Twin) (*run.Run, error) {
+	parent := p.item.View()
 	place := &run.Cell{
-		ParentID: p.item.ID(), Variation: *v, Trial: trial,
+		ParentID: parent.ID, Variation: *v, Trial: trial, LoadLost: parent.Study.LoadLost,
 		Label: fmt.Sprintf("run_%04d", trial+1), Folder: p.folder(v, trial),
 	}
-	cell, err := p.doc.Take(v, trial)
+	take := p.doc.Take
+	if before := parent.Study.Interruptions; before > 0 {
+		take = func(v *vary.Variation, trial int) (*config.Loaded, error) { return p.doc.Again(v, trial, before) }
+	}
+	cell, err := take(v, trial)
 	if err != nil {
 		return &run.Run{State: bench.StateFailed, StateReason: err.Error(), Cell: place}, nil
 	}
-	parent, doc := p.item.View(), cell.Document
+	doc := cell.Document
 	doc.Metadata.Priority = parent.Priority
 	sub := run.Submission{
 		Via: parent.Via, By: parent.SubmittedBy, CLICommand: parent.CLICommand, Cell: place, Compiled: cell.Plan,

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/paired"
 )
@@ -34,24 +35,34 @@ type twins struct {
 	begun   [2]int64      // guarded by mu; the first sessions of profiling; -1 = it has not begun
 	since   time.Time     // guarded by mu; when profiling began; zero = it has not
 	course  *paired.Course
-	done    []pairRow // guarded by mu; pairs that are complete and not written yet
-	turns   bool      // guarded by mu; a conversation had a second turn
-	failed  string    // guarded by mu; why the pairs say nothing; empty = they do
+	turns   bool   // guarded by mu; a conversation had a second turn
+	failed  string // guarded by mu; why the pairs say nothing; empty = they do
 }
 
-// pairRow is a pair that is complete.
-type pairRow struct {
-	first paired.Side
-	sides [2]paired.Sample
-}
-
-// newTwins returns the twins of a study; seed decides which side gets a request first.
-func newTwins(seed int64, rules paired.Rules) *twins {
-	sum := sha256.Sum256(fmt.Appendf(nil, "answers:%d:order:0", seed))
+// newTwins returns the twins of a study. The seed decides which side gets a request first, for each of the processes
+// that measure it.
+func newTwins(seed int64, process int, rules paired.Rules) *twins {
+	sum := sha256.Sum256(fmt.Appendf(nil, "answers:%d:order:%d", seed, process))
 	t := &twins{key: binary.BigEndian.Uint64(sum[:8]), changed: make(chan struct{}), begun: [2]int64{-1, -1}}
 	rules.First = func(session int64) paired.Side { return t.first(session - t.begun[paired.A]) }
 	t.course = paired.New(rules)
 	return t
+}
+
+// restore takes the blocks of earlier processes of which there are all pairs, and for how long they loaded the servers
+// at least. It returns for how long they did.
+func (t *twins) restore(blocks []results.PairedBlock, pairs []paired.Pair, load time.Duration) time.Duration {
+	var spans []paired.Span
+	if n := len(pairs); n > 0 {
+		for _, b := range blocks[:pairs[n-1].Block+1] {
+			spans = append(spans, paired.Span{From: seconds(b.From), To: seconds(b.To)})
+		}
+		load = max(load, spans[len(spans)-1].To)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.course.Restore(spans, pairs, load)
+	return load
 }
 
 // first returns the side that gets the n-th pair first, by a coin: a hash of its number.
@@ -147,9 +158,7 @@ func (t twin) Take(s *run.TwinSample) {
 		Session: s.Session, Name: s.Conversation, Due: s.Due, Lag: s.Lag, Failed: s.Failed,
 		Values: [3]float64{s.FirstToken, s.InterToken, s.Whole}, Input: s.Input, Output: s.Output,
 	}
-	if both, complete := t.course.Add(t.side, sample); complete {
-		t.done = append(t.done, pairRow{t.first(s.Session - t.begun[paired.A]), both})
-	}
+	t.course.Add(t.side, sample)
 }
 
 // Leave implements [run.Twin].
@@ -162,20 +171,33 @@ func (t twin) Leave(why string) {
 	}
 }
 
-// look closes the blocks that are complete. It returns the pairs that were complete since the last look, whether a
-// block was closed, and why no more are needed; empty = they are.
-func (t *twins) look() (rows []pairRow, closed bool, why string) {
+// look closes the blocks that are complete. It returns their pairs, and why no more are needed; empty = they are.
+func (t *twins) look() (rows []paired.Pair, why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	rows, t.done = t.done, nil
-	closed = t.course.Advance()
+	closed := t.course.Advance()
+	rows = t.course.Rows()
 	if side, silent := t.course.Silent(); silent {
-		return rows, closed, fmt.Sprintf("not one request to %s succeeded", side)
+		return rows, fmt.Sprintf("not one request to %s succeeded", side)
 	}
 	if closed && t.course.Decided() {
 		why = decided
 	}
-	return rows, closed, why
+	return rows, why
+}
+
+// rest returns the pairs that belong to no block.
+func (t *twins) rest() []paired.Pair {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.course.Rest()
+}
+
+// blocks returns the blocks that are complete.
+func (t *twins) blocks() []paired.Block {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.course.Blocks()
 }
 
 // silent reports whether not one request to a side succeeded.
@@ -196,7 +218,7 @@ func (t *twins) doubt() string {
 	return t.failed
 }
 
-// load returns for how long the servers have been under load.
+// load returns for how long this process has had the servers under load.
 func (t *twins) load() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,13 +25,13 @@ benchmark:
   endpoint: {url: "http://%s", streaming: true}
   tokenizer: {name: builtin}
   datasets: [{name: prompts, type: synthetic, prompts: {isl: 128, osl: 32}}]
-  slos: {time_to_first_token: 50}
-  phases: [{name: profiling, type: poisson, rate: 100, duration: %g}]
+  slos: {time_to_first_token: 200}
+  phases: [{name: profiling, type: poisson, rate: 60, duration: %g}]
 sweep:
   type: adaptive_search
   planner: capacity
-  searchSpace: [{path: phases.profiling.rate, lo: 50, hi: 1000, kind: real}]
-  searchStart: 100
+  searchSpace: [{path: phases.profiling.rate, lo: 40, hi: 400, kind: real}]
+  searchStart: 60
   slaWarmupSeconds: 0.5
   cooldownSeconds: 0.2
   maxIterations: %d
@@ -66,24 +66,24 @@ type state struct {
 // and said before must be there afterwards, the probe that was cut is measured again at its level, and
 // the answer at the end is the same after one more kill.
 func (s *session) killed(ctx context.Context) (text string, err error) {
-	server, err := lab.Start(s.bin, s.dir, "mock", "--port", "0", "--preset", "tiny")
-	if err != nil {
-		return "", err
-	}
-	defer server.Kill()
-	random := rand.New(rand.NewPCG(s.seed, 1))
-	for i := range s.trials {
-		said, err := s.kill(ctx, search(server.Addr, s.length, s.seed+uint64(i)), random)
+	_, err = s.judged(ctx, "search", func(ctx context.Context, worker, i int) (*answer, error) {
+		server, err := s.server(worker, 4)
 		if err != nil {
-			return "", fmt.Errorf("search %d: %w", i+1, err)
+			return nil, err
 		}
-		fmt.Printf("search %d: %s\n", i+1, said)
-	}
-	return fmt.Sprintf("%d kills, no probe lost, the same levels and answers", s.trials), nil
+		seed := s.seed + uint64(i)
+		random := rand.New(rand.NewPCG(seed, 1))
+		said, err := s.kill(ctx, search(server.Addr, s.length, seed), i%probes, random)
+		return &answer{Verdict: "same", Summary: said}, err
+	})
+	return fmt.Sprintf("%d kills, no probe lost, the same levels and answers", s.trials), err
 }
 
-// kill performs one search, and says what happened.
-func (s *session) kill(ctx context.Context, doc string, random *rand.Rand) (text string, err error) {
+// longest is about how long a probe at the least load takes: 500 requests.
+const longest = 14 * time.Second
+
+// kill performs one search, whose daemon is killed at a random moment after a number of probes, and says what happened.
+func (s *session) kill(ctx context.Context, doc string, done int, random *rand.Rand) (text string, err error) {
 	dir, err := os.MkdirTemp(s.dir, "daemon-")
 	if err != nil {
 		return "", err
@@ -97,8 +97,10 @@ func (s *session) kill(ctx context.Context, doc string, random *rand.Rand) (text
 	if err := daemon.Ask(ctx, http.MethodPost, "/api/runs", doc, http.StatusCreated, &parent); err != nil {
 		return "", err
 	}
-	whole := probes * (s.length + time.Second)
-	after := time.Duration(random.Int64N(int64(whole)))
+	if err := measured(ctx, daemon, parent.ID, done); err != nil {
+		return "", err
+	}
+	after := time.Duration(random.Int64N(int64(longest)))
 	lab.Pause(ctx, after)
 	before, err := read(ctx, daemon, parent.ID)
 	if err != nil {
@@ -108,7 +110,7 @@ func (s *session) kill(ctx context.Context, doc string, random *rand.Rand) (text
 	if daemon, err = s.serve(ctx, dir); err != nil {
 		return "", err
 	}
-	if err := ended(ctx, daemon, parent.ID, 3*whole+10*time.Minute); err != nil {
+	if err := ended(ctx, daemon, parent.ID, 20*time.Minute); err != nil {
 		return "", err
 	}
 	last, err := read(ctx, daemon, parent.ID)
@@ -133,8 +135,25 @@ func (s *session) kill(ctx context.Context, doc string, random *rand.Rand) (text
 	if before.answer != nil {
 		said = len(before.answer.Evidence)
 	}
-	return fmt.Sprintf("killed after %.1f s with %d probes measured, then %d: %s %v", after.Seconds(), said,
+	return fmt.Sprintf("killed %.1f s after probe %d with %d probes measured, then %d: %s %v", after.Seconds(), done, said,
 		len(last.answer.Evidence), last.answer.Verdict, last.answer.Estimate["value"]), os.RemoveAll(dir)
+}
+
+// measured waits until a search has measured a number of probes, or has ended before that.
+func measured(ctx context.Context, daemon *lab.Program, id string, probes int) error {
+	for end := time.Now().Add(20 * time.Minute); ctx.Err() == nil; lab.Pause(ctx, 100*time.Millisecond) {
+		now, err := read(ctx, daemon, id)
+		if err != nil {
+			return err
+		}
+		if probes == 0 || now.answer != nil && (len(now.answer.Evidence) >= probes || now.answer.Final) {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%d probes were not measured in time", probes)
+		}
+	}
+	return ctx.Err()
 }
 
 func (s *session) serve(ctx context.Context, dir string) (*lab.Program, error) {
@@ -207,7 +226,7 @@ func check(before, last *state) error {
 	}
 	levels := map[int]map[string]float64{}
 	for _, c := range last.children {
-		if c.State == "completed" {
+		if measured[c.ID] { // or ended early, because the server was overloaded
 			levels[c.Cell.Index] = c.Cell.Values
 		}
 	}

@@ -64,7 +64,7 @@ func main() {
 	flag.IntVar(&s.trials, "trials", 0, "how often (same and slower: 20, killed: 30)")
 	flag.DurationVar(&s.length, "length", 0, "`time` of each run (same: 40s, slower: 8s, killed: 2s)")
 	flag.Uint64Var(&s.seed, "seed", 1, "of the runs and of the moments")
-	flag.IntVar(&s.parallel, "parallel", 3, "trials of same and slower at a `time`")
+	flag.IntVar(&s.parallel, "parallel", 3, "trials at a `time`")
 	flag.Parse()
 	names := flag.Args()
 	if len(names) == 0 {

@@ -18,6 +18,7 @@ type ServerMetricsOptions struct {
 	Forced func() bool // nobody waits for the servers any more
 	// Apart means that two prompts of the dataset are equal or have nothing in common, as far as it is known.
 	Apart bool
+	Paths *PathRecorder // nil = what the kernel counts is not read
 	// Ended gets what is known of the servers and of the accelerators once no phase is performed any more.
 	Ended func(*diagnose.Server, *gpu.Report)
 }
@@ -53,6 +54,9 @@ func NewServerMetrics(o ServerMetricsOptions) RunObserver {
 					window := l.Stats.Measured(l.Stats.LastUpdate)
 					o.To.Mark()
 					sums.shared(set.Reuse())
+					if o.Paths != nil {
+						sums.client.RTT = o.Paths.Counted(p.Index).MinRTT.Seconds()
+					}
 					o.To.EndPhase(p.Index, from, from+window, sums.over(window.Seconds()))
 				}
 			},

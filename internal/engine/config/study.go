@@ -85,6 +85,29 @@ func (s *Study) Take(v *vary.Variation, trial int) (*Loaded, error) {
 	return &Loaded{Document: doc, Warnings: warnings}, err
 }
 
+// Again returns one trial of a variation that earlier processes have begun: what was sent then is in the caches of the
+// server. Its seed is a new one if the study asks a question; other studies have AIPerf's seeds. process is above 0
+// and grows. The error is *problem.Invalid.
+func (s *Study) Again(v *vary.Variation, trial, process int) (*Loaded, error) {
+	seed := s.seed(v, trial)
+	if s.Asks() {
+		seed = hashed("%d:again:%d", seed, process)
+	}
+	doc, warnings, err := s.cell(v, trial, seed)
+	return &Loaded{Document: doc, Warnings: warnings}, err
+}
+
+// Asks reports whether the study asks a question, and draws its seeds for that.
+func (s *Study) Asks() bool {
+	return asks(s.Sweep, s.MultiRun.Convergence) || s.Sweep != nil && s.Sweep.Planner == sweep.Capacity
+}
+
+// hashed returns a seed that follows from a text.
+func hashed(format string, args ...any) int64 {
+	sum := sha256.Sum256(fmt.Appendf(nil, format, args...))
+	return int64(binary.BigEndian.Uint64(sum[:8]) & (1<<63 - 1))
+}
+
 // A study keeps what its check has loaded, so that nothing is loaded and compiled twice, up to
 // keptText bytes of documents in all, each with what a small one takes as a plan: many studies
 // may wait for a long time.
@@ -100,6 +123,11 @@ func (s *Study) Text() json.RawMessage { return s.draft.Text() }
 // Cell returns the document of one trial of a variation, from 0. The error is
 // *problem.Invalid.
 func (s *Study) Cell(v *vary.Variation, trial int) (*Document, []problem.Problem, error) {
+	return s.cell(v, trial, s.seed(v, trial))
+}
+
+// cell returns the document of one trial of a variation with a seed.
+func (s *Study) cell(v *vary.Variation, trial int, seed int64) (*Document, []problem.Problem, error) {
 	draft, err := s.draft.Vary(slices.Concat(v.Values, v.Settings))
 	if err != nil {
 		return nil, nil, err
@@ -115,7 +143,7 @@ func (s *Study) Cell(v *vary.Variation, trial int) (*Document, []problem.Problem
 			list.Items = slices.DeleteFunc(list.Items, isWarmup)
 		}
 	}
-	draft.Root.Set("randomSeed", &tree.Node{Shape: tree.Number, Scalar: strconv.FormatInt(s.seed(v, trial), 10)})
+	draft.Root.Set("randomSeed", &tree.Node{Shape: tree.Number, Scalar: strconv.FormatInt(seed, 10)})
 	return draft.Load()
 }
 
@@ -125,15 +153,16 @@ func (s *Study) Cell(v *vary.Variation, trial int) (*Document, []problem.Problem
 func (s *Study) seed(v *vary.Variation, trial int) int64 {
 	label := v.Label
 	switch {
+	case s.Paired():
+		return s.Seed
 	case s.MultiRun.VarySeedPerTrial:
 		label += ":trial:" + strconv.Itoa(trial)
-	case s.Sweep == nil, s.Sweep.SameSeed, s.Paired():
+	case s.Sweep == nil, s.Sweep.SameSeed:
 		return s.Seed
 	case !s.Adaptive():
 		return s.Seed + int64(v.Index)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d:variation:%s", s.Seed, label))
-	return int64(binary.BigEndian.Uint64(sum[:8]) & (1<<63 - 1))
+	return hashed("%d:variation:%s", s.Seed, label)
 }
 
 // follow gives the warm-up the varied load of the profiling phase, if one flag gave both
@@ -285,7 +314,7 @@ func checkPaired(in *input) {
 // fixed seed would be in the prefix cache of a server that was asked before.
 func fillStudy(in *input) {
 	d := in.doc
-	if asks(d) && !in.Has("multiRun.setConsistentSeed") {
+	if asks(d.Sweep, d.MultiRun.Convergence) && !in.Has("multiRun.setConsistentSeed") {
 		return
 	}
 	if d.Sweep != nil && d.Sweep.Planner == sweep.Capacity {
@@ -304,15 +333,14 @@ func fillStudy(in *input) {
 
 // asks reports whether a document asks for a number that is known well enough, or which of two servers is better:
 // repeats until the mean is precise, and pairs. Searches for a capacity are the third kind.
-func asks(d *Document) bool {
-	c := d.MultiRun.Convergence
-	return d.Sweep != nil && d.Sweep.Type == sweep.Paired || c != nil && c.Mode == sweep.Precise
+func asks(b *sweep.Block, c *sweep.Convergence) bool {
+	return b != nil && b.Type == sweep.Paired || c != nil && c.Mode == sweep.Precise
 }
 
 // settings returns how a variation is measured.
 func (s *Study) settings(v *vary.Variation) []vary.Assignment {
 	if s.Paired() {
-		return s.Sweep.PairedSettings()
+		return sweep.PairedSettings(s.Sweep.MaxLoadSeconds)
 	}
 	return s.Sizing.Settings(v.Values)
 }

@@ -4,6 +4,7 @@
 package paired
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -67,7 +68,6 @@ type Sample struct {
 type Rules struct {
 	Block   time.Duration // least length of a block; > 0
 	Margin  float64       // share by which a latency may change and still be called equal; > 0
-	Budget  time.Duration // of load; > 0
 	Metrics []string      // that are judged together, of [Tags]; not empty
 	// First returns the side that a pair was sent to first.
 	First func(session int64) Side
@@ -91,7 +91,9 @@ type Course struct {
 	next    int64 // the first session that belongs to no block that is closed
 	started bool  // next is known
 
-	open   blockSums // of the block that is being filled, by whole basic blocks
+	open   blockSums     // of the block that is being filled, by whole basic blocks
+	offset time.Duration // load of earlier processes, after which the times of pairs count
+	rows   []Pair        // of the pairs of closed blocks that were not fetched yet
 	blocks []Block
 	series []*stat.Anytime // by Rules.Metrics
 	order  [2][len(tags)]moments
@@ -109,6 +111,13 @@ type Course struct {
 type pair struct {
 	sides [2]Sample
 	has   [2]bool
+}
+
+// Pair is a request that both sides have answered.
+type Pair struct {
+	Block int // from 0; -1 = it belongs to none that is complete
+	First Side
+	Sides [2]Sample // due since the start of the experiment, without the time between processes
 }
 
 // Block is a block of time that is complete.
@@ -169,7 +178,7 @@ func (m *moments) errorOfMean() float64 {
 
 // blockSums are the sums of a block that is being filled.
 type blockSums struct {
-	pairs      int
+	pairs      []Pair
 	difference [len(tags)]moments
 	level      [2][latencies]moments
 	from       time.Duration
@@ -189,10 +198,10 @@ func New(r Rules) *Course {
 // Begin says which session is the first one of the phase that is compared; earlier ones are not pairs.
 func (c *Course) Begin(session int64) { c.next, c.started = session, true }
 
-// Add adds what a side made of a request. A request is added once. It returns the pair once both sides are there.
-func (c *Course) Add(side Side, s Sample) (both [2]Sample, complete bool) {
+// Add adds what a side made of a request. A request is added once.
+func (c *Course) Add(side Side, s Sample) {
 	if c.started && s.Session < c.next {
-		return both, false
+		return
 	}
 	p := c.waiting[s.Session]
 	if p == nil {
@@ -200,7 +209,54 @@ func (c *Course) Add(side Side, s Sample) (both [2]Sample, complete bool) {
 		c.waiting[s.Session] = p
 	}
 	p.sides[side], p.has[side] = s, true
-	return p.sides, p.has[A] && p.has[B]
+}
+
+// Restore adds the blocks that an earlier process has closed, with their pairs in order, and says for how long it
+// loaded the servers in all. What comes after it is due from then on.
+func (c *Course) Restore(spans []Span, pairs []Pair, load time.Duration) {
+	for k, span := range spans {
+		c.open = blockSums{begun: true, from: span.From}
+		for len(pairs) > 0 && pairs[0].Block == k {
+			c.take(&pairs[0])
+			pairs = pairs[1:]
+		}
+		c.finishBlock(span.To)
+	}
+	c.rows, c.open = nil, blockSums{}
+	c.offset = load
+}
+
+// Span is when a block began and ended.
+type Span struct{ From, To time.Duration }
+
+// Rows returns the pairs of the blocks that were closed since the last call, in order.
+func (c *Course) Rows() []Pair {
+	out := c.rows
+	c.rows = nil
+	return out
+}
+
+// Rest returns the pairs that belong to no block, in order: those of the block that is open, and those behind it.
+func (c *Course) Rest() []Pair {
+	out := slices.Clone(c.open.pairs)
+	for _, session := range slices.Sorted(maps.Keys(c.waiting)) {
+		if p := c.waiting[session]; p.has[A] && p.has[B] {
+			out = append(out, c.paired(p))
+		}
+	}
+	for i := range out {
+		out[i].Block = -1
+	}
+	return out
+}
+
+// paired returns a pair that is complete, with its times since the start of the experiment.
+func (c *Course) paired(p *pair) Pair {
+	out := Pair{Block: len(c.blocks), First: c.rules.First(p.sides[A].Session), Sides: p.sides}
+	for side := range out.Sides {
+		out.Sides[side].Due += c.offset
+	}
+	return out
 }
 
 // Advance closes the blocks of which everything is known, in their order, and reports whether there was one. A block
@@ -213,7 +269,7 @@ func (c *Course) Advance() (closed bool) {
 			return closed
 		}
 		at := int64(p.sides[A].Due / c.rules.Block)
-		start := time.Duration(at) * c.rules.Block
+		start := c.offset + time.Duration(at)*c.rules.Block
 		if c.open.begun && at > c.open.last && c.finishBlock(start) {
 			closed = true
 		}
@@ -221,7 +277,7 @@ func (c *Course) Advance() (closed bool) {
 			c.open = blockSums{begun: true, from: start}
 		}
 		c.open.last = at
-		c.take(p)
+		c.take(new(c.paired(p)))
 		delete(c.waiting, c.next)
 		c.next++
 	}
@@ -230,10 +286,11 @@ func (c *Course) Advance() (closed bool) {
 // finishBlock closes the open block at the start of another one, unless it has too few pairs: then that one is a part
 // of it.
 func (c *Course) finishBlock(to time.Duration) bool {
-	if c.open.pairs < leastPairs {
+	if len(c.open.pairs) < leastPairs {
 		return false
 	}
-	b := Block{From: c.open.from, To: to, Pairs: c.open.pairs}
+	b := Block{From: c.open.from, To: to, Pairs: len(c.open.pairs)}
+	c.rows = append(c.rows, c.open.pairs...)
 	for i := range b.Difference {
 		b.Difference[i] = c.open.difference[i].mean()
 	}
@@ -262,16 +319,15 @@ func (c *Course) finishBlock(to time.Duration) bool {
 }
 
 // take adds a pair to the open block.
-func (c *Course) take(p *pair) {
-	a, b := &p.sides[A], &p.sides[B]
+func (c *Course) take(p *Pair) {
+	a, b, first := &p.Sides[A], &p.Sides[B], p.First
 	c.pairs++
-	c.open.pairs++
+	c.open.pairs = append(c.open.pairs, *p)
 	if a.Name != b.Name {
 		c.unlike++
 	}
-	first := c.rules.First(a.Session)
-	for side := range p.sides {
-		s := &p.sides[side]
+	for side := range p.Sides {
+		s := &p.Sides[side]
 		c.lag[side].add(float64(s.Lag))
 		c.input[side].add(s.Input)
 		if s.Failed {

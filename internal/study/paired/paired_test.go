@@ -7,13 +7,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"aiperfd/internal/engine/stat"
 )
 
 // newCourse returns an experiment over all metrics whose pairs went to A first if their number is even.
 func newCourse(block time.Duration) *Course {
 	c := New(Rules{
-		Block: block, Margin: 0.03, Budget: time.Hour, Metrics: Tags(true),
+		Block: block, Margin: 0.03, Metrics: Tags(true),
 		First: func(session int64) Side { return Side(session % 2) },
 	})
 	c.Begin(0)
@@ -49,9 +52,7 @@ func TestCourseBlocks(t *testing.T) {
 	}
 	failed := sample(3, due(3), 1)
 	failed.Failed = true
-	if _, complete := c.Add(A, failed); !complete {
-		t.Error("both sides of a pair are there")
-	}
+	c.Add(A, failed)
 	if !c.Advance() {
 		t.Fatal("no block is complete")
 	}
@@ -183,5 +184,55 @@ func TestDoubts(t *testing.T) {
 	c := newCourse(time.Second)
 	if a := c.Answer("short of CPU"); a.Verdict != Invalid || len(a.Doubts) != 1 || c.Decide(&a) != "give the load generator a machine or cores of its own" {
 		t.Errorf("distorted: %+v", a)
+	}
+}
+
+// TestRestore: what another process makes of the pairs of closed blocks is what the first one said behind the last of
+// them, and what follows is later.
+func TestRestore(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	first := newCourse(time.Second)
+	add := func(c *Course, sessions int64) {
+		for i := range sessions {
+			a := sample(i, time.Duration(i)*40*time.Millisecond, 100*math.Exp(0.2*random.NormFloat64()))
+			b := sample(i, time.Duration(i)*40*time.Millisecond, 97*math.Exp(0.2*random.NormFloat64()))
+			a.Failed = i%50 == 7
+			b.Output = math.NaN()
+			c.Add(A, a)
+			c.Add(B, b)
+		}
+		c.Advance()
+	}
+	add(first, 1001)
+	rows := first.Rows()
+	if len(first.Blocks()) != 40 || len(rows) != 1000 || len(first.Rows()) != 0 || len(first.Rest()) != 1 {
+		t.Fatalf("%d blocks, %d rows, %d other pairs", len(first.Blocks()), len(rows), len(first.Rest()))
+	}
+	var spans []Span
+	for _, b := range first.Blocks() {
+		spans = append(spans, Span{b.From, b.To})
+	}
+	second := newCourse(time.Second)
+	second.Restore(spans, rows, 42*time.Second)
+	before, after := first.Answer(""), second.Answer("")
+	before.Pairs = 1000 // the last one is in no block
+	for side := range before.Lag {
+		before.Lag[side] = after.Lag[side]
+	}
+	if text := cmp.Diff(before.Blocks, after.Blocks, cmpopts.EquateNaNs()); text != "" {
+		t.Errorf("blocks:\n%s", text)
+	}
+	if before.Verdict != after.Verdict || before.Headline() != after.Headline() || after.Pairs != 1000 || after.Failed != [2]int64{20, 0} {
+		t.Errorf("restored: %s, %d pairs, %v failed; want %s", after.Headline(), after.Pairs, after.Failed, before.Headline())
+	}
+	second.Begin(0)
+	add(second, 51)
+	if blocks := second.Blocks(); len(blocks) != 42 || blocks[40].From != 42*time.Second || blocks[41].To != 44*time.Second {
+		t.Errorf("%d blocks, the last one %+v", len(blocks), blocks[len(blocks)-1])
+	}
+	for _, r := range second.Rows() {
+		if r.Block < 40 || r.Sides[A].Due < 42*time.Second {
+			t.Fatalf("a pair after the restart: block %d, due %v", r.Block, r.Sides[A].Due)
+		}
 	}
 }

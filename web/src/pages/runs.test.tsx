@@ -75,6 +75,26 @@ test("the history has runs that have ended", async () => {
   expect(history.get("state")).toBe("completed,failed,cancelled");
 });
 
+test("a run that comes into the list takes the row of one that left it, with all that it says", async () => {
+  const labels = { team: "a" };
+  const page = open([run("one", "completed", { labels }), run("two", "completed"), run("three", "completed")]);
+  const rows = () => [...page.querySelectorAll(".runs tbody tr")];
+  await eventually(() => expect(rows()).toHaveLength(3));
+  const [first, second, third] = rows();
+  chosen.value = ["one", "two"];
+  await eventually(() => expect(page.querySelectorAll("tr.chosen")).toHaveLength(2));
+  const items = [run("two", "completed"), run("four", "failed"), run("five", "cancelled")];
+  list.value = { ...list.value!, items: items as never };
+  await eventually(() => expect(rows().map((r) => text(r.querySelector(".name a")))).toEqual(["two", "four", "five"]));
+  expect(rows().map((r) => [first, second, third].indexOf(r))).toEqual([1, 0, 2]);
+  expect(rows().map((r) => text(r.querySelector(".pill")))).toEqual(["completed", "failed", "cancelled"]);
+  expect(rows().map((r) => r.querySelector("input")!.checked)).toEqual([true, false, false]);
+  expect(rows().map((r) => r.querySelector("a")!.getAttribute("href"))).toEqual(
+    ["two", "four", "five"].map((id) => `#/runs/${id}`),
+  );
+  expect(page.querySelector(".runs .name .tag")).toBeNull();
+});
+
 test("one chosen run asks for another, two lead to their comparison", async () => {
   const page = open([run("one", "completed"), run("two", "completed")]);
   await eventually(() => expect(page.querySelectorAll(".runs tbody tr")).toHaveLength(2));

@@ -24,6 +24,7 @@ import {
   reading,
 } from "../state/runs";
 import { counted } from "../state/scope";
+import { seated } from "../state/seats";
 import "./runs.css";
 import { Action, Bar, Card, ClientPill, Copy, lasted, load, StatePill, VerdictPill } from "../ui/parts";
 
@@ -363,7 +364,11 @@ function Table({ runs }: { runs: Run[] }): JSX.Element {
     return () => observer.disconnect();
   }, []);
   const numbers = useMemo(() => columns.filter((c) => shown.value.includes(c.key)), [shown.value]);
-  const rows = useMemo(() => runs.map((run) => <Row key={run.id} run={run} numbers={numbers} />), [runs, numbers]);
+  const seats = useRef<ReadonlyMap<string, number>>(new Map());
+  const rows = useMemo(() => {
+    seats.current = seated(runs, seats.current);
+    return runs.map((run) => <Row key={seats.current.get(run.id)} run={run} numbers={numbers} />);
+  }, [runs, numbers]);
   const sort = filters().sort ?? sorted.value;
   if (width === null) return <div ref={box} />;
   const cards = !fits(width, numbers.length);
@@ -483,7 +488,7 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
         </span>
       </td>
       <td class="line">
-        <Spark run={run} turn={() => reading} />
+        <Spark key={run.id} run={run} turn={() => reading} />
       </td>
       {numbers.map((c) => (
         <td
@@ -491,15 +496,16 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
           class={(s?.[c.key] ?? null) === null ? "number none" : "number"}
           data-label={`${c.header}, ${c.unit}`}
         >
-          <Figure run={run} of={c} />
+          {figure(run, c)}
         </td>
       ))}
     </tr>
   );
 }
 
-/** Figure is a number of a run in the list, struck out if the load generator distorted it. */
-function Figure({ run, of }: { run: Run; of: Column }): JSX.Element {
+/** figure is a number of a run in the list, struck out if the load generator distorted it. It is no component: a list
+ * has hundreds of numbers, and each component has a state of its own. */
+function figure(run: Run, of: Column): JSX.Element {
   const text = cell(run.summary, of);
   const doubt = of.metric && doubtOf(run.client, of.metric[0], of.high ? "/sec" : undefined);
   if (doubt?.level === "invalid" && text !== format.absent) return <s title={doubt.message}>{text}</s>;

@@ -30,7 +30,7 @@ func (b *Block) checkPaired(r rules, path string) {
 	}
 }
 
-// PairedSettings returns the assignments with which both sides are measured until the budget is spent.
-func (b *Block) PairedSettings() []vary.Assignment {
-	return []vary.Assignment{{Path: durationPath, Value: b.MaxLoadSeconds}}
+// PairedSettings returns the assignments with which both sides are measured for a number of seconds, at most.
+func PairedSettings(seconds float64) []vary.Assignment {
+	return []vary.Assignment{{Path: durationPath, Value: seconds}}
 }

@@ -29,14 +29,36 @@ func others(p *Picture, c *Client) (n float64, ok bool) {
 	return n, n > otherTraffic*float64(c.Heads) && n > otherTrafficLeast
 }
 
+// inFlight compares how many requests were at work: as the servers say, as the client saw, and as their rate times
+// their time gives. Levels are read now and then, so the tolerance has twice the standard error of their mean.
+func (p *Picture) inFlight(c *Client, add func(code, unit string, client, server, tolerance float64)) {
+	const share = 0.05
+	running, ok := p.over("running")
+	waiting, known := p.over("waiting")
+	if !ok || !known || p.read < leastReadings {
+		return
+	}
+	server := running.Mean() + waiting.Mean()
+	sampling := 2 * math.Hypot(running.Deviation(), waiting.Deviation()) / math.Sqrt(float64(p.read))
+	length := p.window.Seconds()
+	if c.InFlight > 0 {
+		transit := 2 * c.RTT * float64(c.Heads) / length
+		add("server-inflight", "requests", c.InFlight, server, share*c.InFlight+transit+sampling)
+	}
+	if e2e, n, ok := p.mean("e2e"); ok && n > 0 {
+		law := n / length * e2e
+		add("server-littles-law", "requests", law, server, share*law+sampling)
+	}
+}
+
 // checks compares server and client. With failures or cancellations, a server may have counted anything
-// between the successes and all requests.
+// between the successes and all requests; counters of several processes at one address compare with nothing.
 func checks(p *Picture, c *Client) []Check {
 	out := []Check{}
 	add := func(code, unit string, client, server, tolerance float64) {
 		out = append(out, Check{code, client, server, tolerance, unit, math.Abs(client-server) <= tolerance})
 	}
-	if _, ok := others(p, c); ok || c.Mixed {
+	if _, ok := others(p, c); ok || c.Mixed || p.switches > 0 {
 		return out
 	}
 	if r, ok := p.totals["requests"]; ok && !r.Partial && !math.IsNaN(r.Settled) {
@@ -56,6 +78,7 @@ func checks(p *Picture, c *Client) []Check {
 		tokens("server-prompt-tokens", "prompt_tokens", c.PromptTokens)
 	}
 	tokens("server-generation-tokens", "generation_tokens", c.OutputTokens)
+	p.inFlight(c, add)
 	if ttft, n, ok := p.mean("ttft"); ok && c.Streams > 0 && n == float64(c.Streams) {
 		const rounding = 1e-6
 		client := (c.Connect + c.Send + c.Wait) / n

@@ -113,6 +113,7 @@ type Client struct {
 
 	Lag, Connect, Send, Wait, Rest float64 // due → start → connected → written → first content → end
 	InFlight                       float64 // mean number of requests at work
+	RTT                            float64 // the shortest round trip to a server, in seconds; 0 = unknown
 }
 
 // Canonical returns the canonical metrics of all sources in a window, and the levels over time that findings
@@ -123,7 +124,14 @@ func Canonical(sources []Source, w window.Window) (*Picture, []Value) {
 		times: map[string]window.Observations{},
 	}
 	for _, src := range sources {
-		p.rare = p.rare || len(src.Servers) > 0 && src.History.Readings(w) < leastReadings
+		if n := src.History.Readings(w); len(src.Servers) > 0 {
+			p.rare = p.rare || n < leastReadings
+			if p.read == 0 || n < p.read {
+				p.read = n
+			}
+		}
+		p.readings = append(p.readings, readings(src.History, w))
+		p.switches = max(p.switches, returns(src.History, src.Servers, w))
 	}
 	out := []Value{}
 	for _, m := range servermap.Metrics() {
@@ -138,11 +146,14 @@ func Canonical(sources []Source, w window.Window) (*Picture, []Value) {
 
 // Picture is the canonical metrics of a phase by name.
 type Picture struct {
-	window window.Window
-	rare   bool // too few readings to know levels
-	levels map[string][]window.Step
-	totals map[string]window.Increase
-	times  map[string]window.Observations
+	window   window.Window
+	rare     bool      // too few readings to know levels
+	read     int       // how often the page that was read least was
+	readings []reading // of each page
+	switches int       // how often a page came back to a process that had answered before another one
+	levels   map[string][]window.Step
+	totals   map[string]window.Increase
+	times    map[string]window.Observations
 	// share is the largest share of the requests that one of several targets got, times their number.
 	imbalance float64
 	variation float64 // of the requests of several targets; NaN = one target

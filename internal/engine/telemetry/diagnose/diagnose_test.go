@@ -17,6 +17,7 @@ type state struct {
 	waiting, running, kv             float64
 	requests, preemptions            float64
 	queueSum, prefillSum, times      float64
+	e2eSum                           float64
 	hits, queries, prompt, generated float64
 }
 
@@ -35,7 +36,7 @@ func (s state) page() string {
 	put("counter", "generation_tokens_total", s.generated)
 	put("counter", "prefix_cache_hits_total", s.hits)
 	put("counter", "prefix_cache_queries_total", s.queries)
-	for name, sum := range map[string]float64{"request_queue_time_seconds": s.queueSum, "request_prefill_time_seconds": s.prefillSum} {
+	for name, sum := range map[string]float64{"request_queue_time_seconds": s.queueSum, "request_prefill_time_seconds": s.prefillSum, "e2e_request_latency_seconds": s.e2eSum} {
 		fmt.Fprintf(&b, "# TYPE vllm:%s histogram\nvllm:%s_bucket{le=\"+Inf\"} %v\nvllm:%s_sum %v\nvllm:%s_count %v\n",
 			name, name, s.times, name, sum, name, s.times)
 	}
@@ -165,6 +166,10 @@ func TestBudget(t *testing.T) {
 			t.Errorf("%s: there is a budget", name)
 		}
 	}
+	c.Wait = 190 * 0.7745
+	if p := Examine(sources, whole(), &c); len(p.Findings) != 0 {
+		t.Errorf("half a millisecond: %+v", p.Findings)
+	}
 	c.Wait = 190 * 0.5
 	if p := Examine(sources, whole(), &c); len(p.Findings) != 1 || p.Findings[0].Code != "time-budget-inconsistent" {
 		t.Errorf("a server that takes longer than the client waits: %+v", p.Findings)
@@ -183,6 +188,38 @@ func TestChecks(t *testing.T) {
 	}
 	if want := []string{"server-requests true", "server-prompt-tokens true", "server-generation-tokens false"}; !slices.Equal(got, want) {
 		t.Errorf("checks %v, want %v", got, want)
+	}
+}
+
+// TestRequestsAtWork: the server's levels agree with what the client saw and with the server's own times, or not.
+func TestRequestsAtWork(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		client float64 // mean number of requests that it saw at work
+		rtt    float64
+		e2e    float64 // seconds per request
+		want   []string
+	}{
+		{"both", 10.4, 0, 1, []string{"server-inflight true", "server-littles-law true"}},
+		{"a client that waits elsewhere", 12, 0, 1, []string{"server-inflight false", "server-littles-law true"}},
+		{"a client that is far away", 12, 0.1, 1, []string{"server-inflight true", "server-littles-law true"}},
+		{"times that do not fit", 10, 0, 1.2, []string{"server-inflight true", "server-littles-law false"}},
+		{"no client", 0, 0, 1, []string{"server-littles-law true"}},
+	} {
+		// The server has 8 requests at work and 2 in its queue, and answers ten per second.
+		sources := run(func(i int) state {
+			n := 10 * float64(min(max(i-1, 0), 19))
+			return state{running: 8, waiting: 2, e2eSum: n * tt.e2e, times: n}
+		})
+		var got []string
+		for _, k := range Examine(sources, whole(), &Client{Heads: 190, Successes: 190, InFlight: tt.client, RTT: tt.rtt}).Checks {
+			if k.Unit == "requests" && k.Code != "server-requests" {
+				got = append(got, fmt.Sprintf("%s %v", k.Code, k.Holds))
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: checks %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ func rules() []rule {
 		{"other-traffic", otherClients}, {PrefixWarm, prefixWarm}, {"queue-growing", queueGrowing}, {"kv-full", kvFull},
 		{"batch-limit", batchLimit}, {"queueing", queueing}, {"preempting", preempting},
 		{"replica-imbalance", replicaImbalance}, {"not-saturated", notSaturated}, {"server-restarted", restarted},
+		{"behind-balancer", behindBalancer}, {"scrape-disturbs", scrapeDisturbs},
 	}
 }
 
@@ -71,11 +72,11 @@ func Examine(sources []Source, w window.Window, c *Client) Phase {
 			out.Findings = append(out.Findings, f)
 		}
 	}
-	if _, foreign := others(p, c); !foreign {
+	if _, foreign := others(p, c); !foreign && p.switches == 0 {
 		out.Budget = budget(p, c)
 	}
 	if b := out.Budget; b != nil {
-		if left, ok := b.Frontend(); ok && left < 0 {
+		if left, ok := b.Frontend(); ok && left < -leastContradiction {
 			out.Findings = append(out.Findings, Finding{
 				Code: budgetInconsistent, Level: Notice, Metric: "frontend", Value: &left,
 				Message: fmt.Sprintf("the server says that first tokens took %s ms longer than the client saw: "+
@@ -90,6 +91,9 @@ func Examine(sources []Source, w window.Window, c *Client) Phase {
 const (
 	mostly   = 0.5  // of the time
 	cacheTop = 0.95 // use of the key-value cache
+	// leastContradiction is by how many milliseconds the server's first tokens must take longer than the client
+	// saw. Stamps on a busy machine are late, and a smaller difference says no more than that.
+	leastContradiction = 1.0
 )
 
 func positive(v float64) bool { return v > 0 }
@@ -283,5 +287,33 @@ func restarted(p *Picture, _ *Client) (Finding, bool) {
 		Level: Notice, Value: new(float64(n)),
 		Message: "counters of the server began again during the phase: it was restarted, or several servers answer " +
 			"at one address; its totals are lower bounds",
-	}, n > 0
+	}, n > 0 && p.switches == 0 // behind-balancer says it otherwise
+}
+
+// disturbing is the share of the time above which reading the metrics of a server can be felt there: many servers
+// render them in the thread that delivers tokens.
+const disturbing = 0.01
+
+// scrapeDisturbs tells for how much of the time the metrics of a server were read, without the way to it and back.
+func scrapeDisturbs(p *Picture, c *Client) (Finding, bool) {
+	share := 0.0
+	for _, r := range p.readings {
+		share = max(share, (r.seconds-float64(r.times)*c.RTT)/p.window.Seconds())
+	}
+	return Finding{
+		Level: Notice, Metric: "scrape_share", Value: &share, Limit: new(disturbing),
+		Message: fmt.Sprintf("reading the metrics of a server took %s of the time, in which it may have delivered no "+
+			"tokens: read them less often (--server-metrics-interval) or not at all (--no-server-metrics)",
+			view.Percent(share)),
+	}, share > disturbing && p.read >= leastReadings
+}
+
+// behindBalancer tells that several processes answer at one address.
+func behindBalancer(p *Picture, _ *Client) (Finding, bool) {
+	return Finding{
+		Level: Notice, Value: new(float64(p.switches)),
+		Message: fmt.Sprintf("several processes answer at one address: its metrics returned to one that had answered "+
+			"before at least %s, and what they say belongs to none of them alone; name each with --server-metrics",
+			view.Plural(p.switches, "time")),
+	}, p.switches > 0
 }
