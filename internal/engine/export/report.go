@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/agents"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/telemetry/diagnose"
@@ -69,6 +70,8 @@ type Report struct {
 	Path *paths.Report `json:"path,omitempty"` // how the network behaved; nil = nothing was counted
 
 	Validity *verdict.Validity `json:"validity,omitempty"` // whether the result counts for its scenario; nil = it has none
+
+	Agents *agents.Report `json:"agents,omitempty"` // what the replay of recorded sessions measured; nil = none was replayed
 
 	Layout Layout `json:"layout"`
 }
