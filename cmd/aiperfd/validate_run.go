@@ -44,9 +44,11 @@ func validateRun(cmd *cobra.Command, dir string) error {
 	case err != nil:
 		return exitWith(exitUsage, fmt.Errorf("%s: %w", dir, err))
 	case rep.Validity == nil || doc.Scenario() == nil:
-		return exitWith(exitUsage, fmt.Errorf("%s: the run has no scenario (profile --scenario), so that there is nothing to check", dir))
+		const nothing = "the run has no scenario (profile --scenario), so that there is nothing to check"
+		return exitWith(exitUsage, fmt.Errorf("%s: %s", dir, nothing))
 	case rep.Layout.Kept != nil:
-		return exitWith(exitUsage, fmt.Errorf("%s: the record file does not have all requests: %s", dir, rep.Layout.Kept.Warning().Detail))
+		why := rep.Layout.Kept.Warning().Detail
+		return exitWith(exitUsage, fmt.Errorf("%s: the record file does not have all requests: %s", dir, why))
 	}
 	again, err := report.Recheck(cmd.Context(), doc, rep, files.Measured(func(int64, int64) {}))
 	if err != nil {
@@ -70,7 +72,8 @@ func sameRules(stored, again *verdict.Validity) verdict.ValidityCheck {
 func sameChecks(stored, again *verdict.Validity) verdict.ValidityCheck {
 	c := verdict.ValidityCheck{ID: "result", OK: true, Detail: "the result says what its files say"}
 	for _, now := range again.Checks {
-		i := slices.IndexFunc(stored.Checks, func(s verdict.ValidityCheck) bool { return s.ID == now.ID })
+		same := func(s verdict.ValidityCheck) bool { return s.ID == now.ID }
+		i := slices.IndexFunc(stored.Checks, same)
 		if now.ID != "rules" && (i < 0 || stored.Checks[i].OK != now.OK) {
 			c.OK, c.Detail = false, "the result says otherwise than its files: "+now.ID
 			return c

@@ -253,7 +253,9 @@ type Dataset struct {
 	UseThinkTimeOnly bool `json:"useThinkTimeOnly,omitempty"` // format weka_trace: pauses are the recorded think times
 	// format weka_trace: longest time from a request to the next one of its trace
 	TraceIdleGapCap *Seconds `json:"traceIdleGapCapSeconds"`
-	GapRule         string   `json:"gapRule,omitempty"` // format weka_trace: what pauses begin after; critical
+	// traces: share of the sessions that are used, > 0, ≤ 1; nil = all
+	TraceSessionSampleRatio *float64 `json:"traceSessionSampleRatio"`
+	GapRule                 string   `json:"gapRule,omitempty"` // format weka_trace: what pauses begin after; critical
 }
 
 // Synthesis changes a trace: the options of AIPerf with these names. Absent factors are 1,
@@ -264,8 +266,9 @@ type Synthesis struct {
 	PrefixRootMultiplier *int     `json:"prefixRootMultiplier"` // trees of prefixes, which share nothing
 	PromptLenMultiplier  *float64 `json:"promptLenMultiplier"`  // of the rest of prompts
 	OutputLenMultiplier  *float64 `json:"outputLenMultiplier"`
-	MaxISL               *int     `json:"maxIsl"` // requests with longer prompts are left out
-	MaxOSL               *int     `json:"maxOsl"` // longer answers are cut
+	MaxISL               *int     `json:"maxIsl"`           // requests with longer prompts are left out
+	MaxOSL               *int     `json:"maxOsl"`           // longer answers are cut
+	AllowDatasetWrap     bool     `json:"allowDatasetWrap"` // format weka_trace: more lanes than traces may play a trace at a time
 }
 
 // Speedup returns the factor that divides the times and delays of a dataset.

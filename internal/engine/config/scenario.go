@@ -58,8 +58,7 @@ func layScenario(d *Draft) *Scenario {
 	}
 	rules, err := scenario.Find(name.Scalar)
 	if err != nil {
-		d.FailValue(name, problem.CodeBadEnum, err.Error())
-		return nil
+		return nil // the decoder knows the names, too
 	}
 	l := &scenarioLayer{draft: d, benchmark: benchmark, override: isTrue(override), out: &Scenario{Scenario: rules}}
 	name.Scalar = rules.ID()
@@ -141,7 +140,7 @@ func (l *scenarioLayer) lay(r *scenario.Rule, at owner) {
 	switch {
 	case r.Field == "phase.type":
 		l.layType(r, at)
-	case l.laneless(r, at), l.unless(r.Unless):
+	case l.laneless(at), l.unless(r.Unless):
 	case r.Absent && n != nil && !isFalse(n):
 		l.broken(n.Place, r.Field, shownNode(n), "none", r.Why)
 	case r.Absent:
@@ -167,7 +166,8 @@ func (l *scenarioLayer) lay(r *scenario.Rule, at owner) {
 // layType makes a phase one of lanes. A type, or what decides on one, is named and taken out of the draft, so that it
 // causes no other problems; if it is overridden it stays.
 func (l *scenarioLayer) layType(r *scenario.Rule, at owner) {
-	for _, field := range []string{"type", "rate", "sessionRate", "rateSeries", "users", "smoothness", "autoOffset", "startOffset", "endOffset"} {
+	deciding := []string{"type", "rate", "sessionRate", "rateSeries", "users", "smoothness", "autoOffset", "startOffset", "endOffset"}
+	for _, field := range deciding {
 		n := at.object.Get(field)
 		if n == nil || field == "type" && isValue(n, r.Equals) {
 			continue
@@ -187,9 +187,10 @@ func (l *scenarioLayer) layType(r *scenario.Rule, at owner) {
 	}
 }
 
-// laneless reports whether a rule is about lanes, and the phase was made another one by an override.
-func (l *scenarioLayer) laneless(r *scenario.Rule, at owner) bool {
-	return (slices.Contains(laneFields(), at.field) || at.field == "burstPhaseStarts") && scalarOf(at.object, "type") != AgenticReplay
+// laneless reports whether a field is one of lanes, and the phase was made another one by an override.
+func (l *scenarioLayer) laneless(at owner) bool {
+	ofLanes := slices.Contains(laneFields(), at.field) || at.field == "burstPhaseStarts"
+	return ofLanes && scalarOf(at.object, "type") != AgenticReplay
 }
 
 // unless reports whether a field is true in a profiling phase.
@@ -241,7 +242,8 @@ func (l *scenarioLayer) checkCorpus(name *tree.Node) {
 	example := "--public-dataset " + c.Names[0]
 	datasets := l.benchmark.Get("datasets")
 	if datasets == nil || datasets.Shape == tree.List && len(datasets.Items) == 0 {
-		l.draft.Fail(name.Place, problem.CodeRequired, "%s %s: needs recorded sessions, for example %s", problem.Label(name.Place), l.out.Name, example)
+		l.draft.Fail(name.Place, problem.CodeRequired, "%s %s: needs recorded sessions, for example %s",
+			problem.Label(name.Place), l.out.Name, example)
 		return
 	}
 	if datasets.Shape != tree.List || datasets.Items[0].Shape != tree.Object {

@@ -38,6 +38,7 @@ func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Rec
 	}
 	rep := Build(r, m, log.Clock, phases)
 	rep.State, rep.Reason, rep.Complete = r.State, r.StateReason, false
+	rep.Validity = Validity(m.Document, rep, phases)
 	rep.Warnings = append(warn("interrupted", "%s", r.StateReason), reportWarnings(rep)...)
 	if log.LeftOut > 0 {
 		rep.Warnings = append(rep.Warnings, warn("events-left-out",

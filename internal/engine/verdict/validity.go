@@ -130,7 +130,8 @@ func JudgeValidity(r *Rules, p *Played) *Validity {
 		v.Exceptions = append(v.Exceptions, r.Deviations[id]...)
 		v.Checks = append(v.Checks, settings(id, r, p))
 	}
-	v.Checks = append(v.Checks, p.duration(r), client(p), p.failures(r), p.lanes(r), p.primed(r), p.answers(r), p.prompts(r), p.coverage(r), p.silence(r), cacheKept(p))
+	v.Checks = append(v.Checks, p.duration(r), client(p), p.failures(r), p.lanes(r), p.primed(r), p.answers(r), p.prompts(r),
+		p.coverage(r), p.silence(r), cacheKept(p))
 	v.Valid = v.Failed() == nil
 	return v
 }
@@ -174,13 +175,14 @@ func (p *Played) overflows(r *Rules) ValidityCheck {
 
 // corpus checks that the sessions come from a repository, so that others can have the same ones.
 func corpus(r *Rules, p *Played) ValidityCheck {
+	const local = "the sessions are not verified: they were read from a local copy, and not from the repository of the corpus"
+	if p.Revision == "" {
+		return ValidityCheck{ID: "corpus", Detail: local}
+	}
 	c := ValidityCheck{ID: "corpus", OK: true, Detail: fmt.Sprintf("the sessions are those of %s at commit %s", p.Source, p.Revision)}
-	switch {
-	case p.Revision == "":
-		c.OK, c.Detail = false, "the sessions are not verified: they were read from a local copy, and not from the repository of the corpus"
-	case r.Traces > 0 && p.Traces > 0:
-		c = bounded("corpus", float64(p.Traces), float64(r.Traces), true, "sessions", c.Detail+fmt.Sprintf(", %d in all", p.Traces))
-		c.OK = p.Traces == r.Traces
+	if r.Traces > 0 && p.Traces > 0 {
+		c.OK, c.Observed, c.Unit = p.Traces == r.Traces, new(float64(p.Traces)), "sessions"
+		c.Detail += fmt.Sprintf(": %d, of %d that were published", p.Traces, r.Traces)
 	}
 	return c
 }
@@ -208,7 +210,8 @@ func (p *Played) duration(r *Rules) ValidityCheck {
 
 // client checks the load generator itself: of a suspect one the numbers have a doubt, which is in the result.
 func client(p *Played) ValidityCheck {
-	return ValidityCheck{ID: "client", OK: p.Client == OK || p.Client == Suspect, Detail: "the verdict on the load generator is " + string(p.Client)}
+	passed := p.Client == OK || p.Client == Suspect
+	return ValidityCheck{ID: "client", OK: passed, Detail: "the verdict on the load generator is " + string(p.Client)}
 }
 
 func (p *Played) failures(r *Rules) ValidityCheck {
@@ -236,7 +239,8 @@ func (p *Played) primed(r *Rules) ValidityCheck {
 func (p *Played) answers(r *Rules) ValidityCheck {
 	n := p.Replay
 	if n.answers == 0 {
-		return unknown("output", r.Output, "no answer says how many tokens it has, so that it is not known whether the server obeys ignore_eos")
+		return unknown("output", r.Output,
+			"no answer says how many tokens it has, so that it is not known whether the server obeys ignore_eos")
 	}
 	return bounded("output", float64(n.whole)/float64(n.answers), r.Output, true, "share",
 		fmt.Sprintf("%d of %d answers have the tokens that were asked for", n.whole, n.answers))
@@ -245,7 +249,8 @@ func (p *Played) answers(r *Rules) ValidityCheck {
 func (p *Played) prompts(r *Rules) ValidityCheck {
 	n := p.Replay
 	if n.prompts == 0 {
-		return unknown("input", r.Input, "no prompt was counted by the server and by us, so that it is not known whether the tokenizer is that of the model")
+		return unknown("input", r.Input,
+			"no prompt was counted by the server and by us, so that it is not known whether the tokenizer is that of the model")
 	}
 	return bounded("input", float64(n.alike)/float64(n.prompts), r.Input, true, "share",
 		fmt.Sprintf("%d of %d prompts are about as long for the server as for the tokenizer of the run", n.alike, n.prompts))
@@ -267,11 +272,10 @@ func (p *Played) silence(r *Rules) ValidityCheck {
 }
 
 func cacheKept(p *Played) ValidityCheck {
-	c := ValidityCheck{ID: "cache", OK: p.Cache != Contradicted, Detail: "nothing contradicts what the load is meant to find in prefix caches"}
-	if !c.OK {
-		c.Detail = "the servers had more in their prefix caches than the load is meant to find"
+	if p.Cache == Contradicted {
+		return ValidityCheck{ID: "cache", Detail: "the servers had more in their prefix caches than the load is meant to find"}
 	}
-	return c
+	return ValidityCheck{ID: "cache", OK: true, Detail: "nothing contradicts what the load is meant to find in prefix caches"}
 }
 
 // Replay accumulates the records of a phase that plays recorded sessions, for [JudgeValidity]. The zero value is empty.

@@ -7,6 +7,8 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/scenario"
+	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 )
@@ -42,6 +44,13 @@ func TestScenario(t *testing.T) {
 	}
 	if s := d.Scenario(); s == nil || s.ID() != "inferencex-agentx-mvp@0.13" || len(s.Overridden)+len(s.Deviations) > 0 {
 		t.Errorf("scenario %+v", s)
+	}
+	for _, s := range scenario.All() {
+		for _, name := range []string{s.Name, s.ID()} {
+			if names := strings.Fields(schema.FieldAt("benchmark.scenario").Choices); !slices.Contains(names, name) {
+				t.Errorf("documents do not accept the scenario %s: %q", name, names)
+			}
+		}
 	}
 	for _, tt := range []struct{ option, want string }{
 		{"--trajectory-start-min-ratio 0.25", "--trajectory-start-min-ratio: got 0.25, expected 0 ("},
@@ -136,6 +145,32 @@ func TestScenarioStored(t *testing.T) {
 		g, w := got.Scenario(), want.Scenario()
 		if len(g.Overridden) != len(w.Overridden) || len(g.Deviations) != len(w.Deviations) {
 			t.Errorf("%s: stored %q %q, given %q %q", option, g.Overridden, g.Deviations, w.Overridden, w.Deviations)
+		}
+	}
+}
+
+// TestCorpora: a repository with recorded sessions, by AIPerf's option and by its field in documents.
+func TestCorpora(t *testing.T) {
+	const repository = "semianalysisai/cc-traces-weka-062126"
+	d := mustFlags(t, "--model", "m", "--scenario", "inferencex-agentx-mvp", "--hf-weka-dataset", repository)
+	if set := &d.Benchmark.Datasets[0]; set.Dataset != "weka:"+repository || set.Type != "public" {
+		t.Errorf("dataset %+v", set)
+	}
+	const document = `{"benchmark": {"model": "m", "dataset": {"hf_weka_dataset": "a/b"}, "phases": {"requests": 200}}}`
+	d, _, err := config.Load([]byte(document), config.LoadOptions{Choices: plan.Choices()})
+	if err != nil || d.Benchmark.Datasets[0].Dataset != "weka:a/b" {
+		t.Errorf("document: %+v, %v", d, err)
+	}
+	const lanes = "--model m --input-file /dev/null --custom-dataset-type weka_trace --timing agentic --benchmark-duration 9 --cache-bust "
+	for argv, want := range map[string]string{
+		"--model m --hf-weka-dataset a/b --public-dataset sharegpt": "--public-dataset: --hf-weka-dataset sets the same value; use only one of them",
+		lanes + "warmup_isolation_first_turn":                       "--cache-bust: warmup_isolation_first_turn gives the warm-up prompts of its own, so that the primers of the type agentic_replay",
+		lanes + "warmup_isolation_system":                           "--cache-bust: warmup_isolation_system gives the warm-up prompts of its own",
+		"--model m --omit-kv-hints=false":                           "--omit-kv-hints",
+		"--model m --trace-session-sample-ratio 0":                  "--trace-session-sample-ratio 0: must be greater than 0",
+	} {
+		if got := problems(t, argv); !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, want) }) {
+			t.Errorf("%s: %q, want %s", argv, got, want)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func Find(name string) (*Scenario, error) {
 	var found *Scenario
 	var names []string
 	for _, s := range all() {
-		if s.Name == name || s.ID() == name {
+		if suggest.Fold(s.Name) == suggest.Fold(name) || suggest.Fold(s.ID()) == suggest.Fold(name) {
 			found = s // the newest is the last one
 		}
 		names = append(names, s.ID())
