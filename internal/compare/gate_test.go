@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -270,7 +271,7 @@ func TestGateDoubts(t *testing.T) {
 	warm := func(seed int64) bool {
 		again[0].Run.Seed, g.Baseline.Runs[2].Run.Seed = seed, 5
 		answer, err := g.Judge(again)
-		return err == nil && slices.ContainsFunc(answer.Doubts, func(d Doubt) bool { return d.Code == "warm-second" })
+		return err == nil && slices.ContainsFunc(answer.Doubts, func(d results.AnswerDoubt) bool { return d.Code == "warm-second" })
 	}
 	if !warm(5) || warm(6) {
 		t.Errorf("doubt warm-second with the prompts of the baseline: %v, with others: %v", warm(5), warm(6))
