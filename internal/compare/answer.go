@@ -302,7 +302,7 @@ func (a *Answer) decide() string {
 		return fmt.Sprintf("at least %d runs on each side, measured alternately: "+
 			"how much runs differ among themselves is not known yet", minRuns)
 	case n <= most:
-		return fmt.Sprintf("about %.0f runs on each side, measured alternately, decide changes of the margins", n)
+		return fmt.Sprintf("about %.0f runs on each side, measured alternately, show changes as large as the margins", n)
 	}
 	return "the runs differ too much among themselves for any sensible number of them; find out why first"
 }
