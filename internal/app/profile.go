@@ -116,7 +116,9 @@ func (o *oneShot) run(ctx context.Context) error {
 	for _, d := range o.Document.Defaulted() {
 		o.log.Debug().Stringer("default", d).Send()
 	}
+	pushing := startPushing(ctx, a, o.Document, o.Version, o.log)
 	ended, err := o.measure(ctx, a)
+	pushing.finish(ctx, err == nil)
 	if err == nil {
 		if rt.APIPort == nil { // else clients may still read from the folder
 			o.Folder.rename(&o.Document.Benchmark, ended.Models)

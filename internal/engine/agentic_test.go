@@ -1,10 +1,16 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"aiperfd/internal/engine/metric/agents"
 )
 
 // sessionTrace is a trace whose answers took a second each: two turns, a sub-agent that starts
@@ -36,8 +42,43 @@ profiling s0.3 26.25s-27.25s
 		if !strings.HasPrefix(got, pass) || !strings.Contains(got, "profiling s1.0 27.25s-28.25s\n") {
 			t.Errorf("requests:\n%s\nwant, twice:\n%s", got, pass)
 		}
+		// The second play finds the first one in the cache, of which the last token of each prompt is computed anew.
+		// Prompts of the recording have 2, 3, 1, 2, 4, 2 blocks, of which 0, 2, 1, 1, 3, 1 had been sent.
+		var report agents.Report
+		if err := json.Unmarshal([]byte(b.file(r.ID, "agent_summary.json")), &report); err != nil {
+			t.Fatal(err)
+		}
+		var summary struct {
+			Expected struct{ Count, Sum float64 } `json:"expected_prefix_cache_hit"`
+		}
+		if err := json.Unmarshal([]byte(b.file(r.ID, "profile_export_aiperf.json")), &summary); err != nil {
+			t.Fatal(err)
+		}
+		first := 0 + 128 + 64 + 64 + 192 + 64
+		again := 112 + 192 + 96 + 160 + 240 + 128
+		if summary.Expected.Sum != float64(first+again) {
+			t.Errorf("%v tokens are expected to be cached, want %d", summary.Expected.Sum, first+again)
+		}
+		want := agents.Report{
+			Trees: 2, Completed: 2, CompletionTime: &agents.Times{Count: 2, P50: new(27250.0), P90: new(27250.0)},
+			Dilation: even(2, 1), Inflation: even(2, 1), Makespan: even(2, 27250), JoinWait: even(2, 2500),
+			Path:     &agents.Shares{Prefill: 6 / 27.25, Gap: 21.25 / 27.25},
+			WorkRate: new(1.0), JobsPerHour: new(2 * 3600 / 54.5), JobsPerHourPerUser: new(3600 / 27.25),
+			Hits: agents.Hits{Theoretical: new(8 / 14.0), Expected: new(float64(first+again) / summary.Expected.Count)},
+		}
+		if diff := cmp.Diff(want, report, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			t.Errorf("agents (-want +got):\n%s", diff)
+		}
+		if lines := strings.Count(b.file(r.ID, "trees.jsonl"), "\n"); lines != 2 {
+			t.Errorf("%d lines of trees, want 2", lines)
+		}
 		b.stop()
 	})
+}
+
+// even is the distribution of n equal values.
+func even(n int, v float64) *agents.Spread {
+	return &agents.Spread{Count: n, Mean: v, P50: v, P90: v, Max: v}
 }
 
 // A session goes on after requests that failed, and is cut by the limits of the run.

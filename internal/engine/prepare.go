@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/agents"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
@@ -68,6 +69,8 @@ type prepared struct {
 	// paths keeps what the kernel counts of the connections; nil if it is off.
 	paths *collect.PathRecorder
 	path  *paths.Report // nil before the observers have ended, and if nothing was counted
+	// jobs collects the plays of recorded sessions; nil = the dataset has none.
+	jobs *agents.Jobs
 }
 
 // prepare does everything that may be slow before the first request: servers, tokenizers,
@@ -128,7 +131,7 @@ func prepare(ctx context.Context, p *plan.Plan, env *environment) (_ *prepared, 
 	}
 	x.records = &collect.Run{
 		Plan: x.plan, Clock: x.clock, Secrets: env.secrets, Tokens: x.tokens, Files: x.files,
-		Faults: x.faults, Forced: env.cancel.forced,
+		Faults: x.faults, Forced: env.cancel.forced, Prefixes: agents.NewPrefixes(),
 	}
 	x.work = x.newWork(ctx, env)
 	return x, nil
@@ -190,6 +193,7 @@ func (x *prepared) observe(env *environment) {
 		x.recordSamples(env),
 		x.readServerMetrics(env),
 		x.readPaths(env),
+		x.collectJobs(),
 		sendMetrics(x.plan, env),
 		sendSpans(x.plan, x.clock, env),
 		collect.NewTwin(env.twin),
@@ -256,6 +260,15 @@ func (x *prepared) readPaths(env *environment) collect.RunObserver {
 	return collect.NewPath(collect.PathOptions{
 		To: x.paths, Read: x.client.ReadPaths, Ended: func(r *paths.Report) { x.path = r },
 	})
+}
+
+// collectJobs begins to collect the plays of recorded sessions, if the dataset has some.
+func (x *prepared) collectJobs() collect.RunObserver {
+	if !x.plan.Dataset.Kind.Agentic {
+		return collect.RunObserver{}
+	}
+	x.jobs = agents.NewJobs()
+	return collect.NewAgents(x.jobs)
 }
 
 // pathLoss returns how many responses of a phase a loss on the network has concerned; nil = it is not known.

@@ -63,7 +63,7 @@ func (x *execution) results(r *run.Run) *report.Input {
 			Example: with.records.MalformedEvent(), Impossible: with.records.Impossible.Load(),
 			Crashes: with.faults.Count(),
 		},
-		Sharing: with.client.Shared(), Server: with.server, GPU: with.devices, Path: with.path,
+		Sharing: with.client.Shared(), Server: with.server, GPU: with.devices, Path: with.path, Jobs: with.jobs,
 	}
 	if err := with.work.Err(); err != nil {
 		in.Fault = &run.Error{Code: run.DatasetFailed, Message: x.env.secrets.String(err.Error())}

@@ -128,6 +128,8 @@ type ownMembers struct {
 	Path            *linePath                `json:"path"`
 	Items           int                      `json:"items"`
 	RequestedTokens bench.Tokens             `json:"requested_tokens"`
+	Expected        *bench.Tokens            `json:"expected_cached_tokens"`
+	Lane            int                      `json:"lane"`
 	Images          int                      `json:"images"`
 	Audio           time.Duration            `json:"audio_ns"`
 	Ramp            bool                     `json:"ramp"`
@@ -285,8 +287,10 @@ func (l *measuredLine) record() *bench.Record {
 			Connected: s.Connected, Wrote: s.Wrote, FirstByte: s.FirstByte, Headers: s.Headers, FirstBody: s.FirstBody, End: s.End,
 		},
 		Conn: bench.Connection(*c), Status: o.Status,
-		Ramp: o.Ramp, Items: o.Items, TokenSource: o.TokenSource,
-		Content:     bench.Content{RequestedTokens: o.RequestedTokens, Images: o.Images, AudioLength: o.Audio},
+		Ramp: o.Ramp, Items: o.Items, TokenSource: o.TokenSource, Lane: o.Lane,
+		Content: bench.Content{
+			RequestedTokens: o.RequestedTokens, Images: o.Images, AudioLength: o.Audio, Expected: o.Expected,
+		},
 		InputTokens: o.Counts.Input, OutputTokens: o.Counts.Output, ReasoningTokens: o.Counts.Reasoning,
 		ClientInput: o.ClientCounts.Input, ClientOutput: o.ClientCounts.Output,
 		ClientReasoning: o.ClientCounts.Reasoning,

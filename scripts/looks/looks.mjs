@@ -41,6 +41,7 @@ const states = {
   sweep: {},
   search: {},
   compare: {},
+  ab: {},
   editor: {
     act: async (page) => {
       await page.waitForSelector(".cm-content");

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/telemetry/diagnose"
@@ -214,6 +215,38 @@ func (h *Handler) scraped(ctx context.Context, now time.Time, only *run.Run) ([]
 	}
 	studies, err := h.studies(ctx, now)
 	return append(out, studies...), err
+}
+
+// Families returns the native families of runs and studies, for those who send them elsewhere; of studies only their
+// progress and their answers. Ids that are not stored are left out. Self, Names and Linger are not used.
+func (h *Handler) Families(ctx context.Context, ids ...string) ([]*dto.MetricFamily, error) {
+	var all []Run
+	for _, id := range ids {
+		found, err := h.Find.Runs.Get(ctx, id)
+		switch {
+		case errors.Is(err, run.ErrNotFound):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("read run %s: %w", id, err)
+		case found.Study != nil:
+			all = append(all, Run{Run: found, Answer: h.answer(found), Aside: true})
+			continue
+		}
+		one, err := h.withSnapshots(ctx, found)
+		if err != nil {
+			return nil, fmt.Errorf("read the snapshot of run %s: %w", id, err)
+		}
+		all = append(all, one...)
+	}
+	own, err := h.native(all...)
+	if err != nil {
+		return nil, err
+	}
+	families, err := own.Gather()
+	if err != nil {
+		return nil, fmt.Errorf("gather metrics: %w", err)
+	}
+	return families, nil
 }
 
 // studies returns the studies that a scrape includes: the active ones, otherwise the one that ended last until some

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/results"
 	"aiperfd/internal/view"
@@ -44,6 +45,9 @@ func sweepColumns(s *results.Sweep) []sweepColumn {
 func metricName(tag string) string {
 	if def, ok := catalogue.Lookup(tag); ok {
 		return def.Header
+	}
+	if tag == sweep.Attainment {
+		return "Good Requests"
 	}
 	return tag
 }
@@ -155,7 +159,11 @@ func readings(e *results.SweepEdge) []results.Reading {
 
 // limitText writes a condition: Time to First Token p95 < 500 ms.
 func limitText(c *results.Condition) string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", metricName(c.Metric), c.Statistic, c.Operator, view.Compact(&c.Threshold), c.Unit))
+	name := metricName(c.Metric)
+	if c.Metric != sweep.Attainment { // which has one statistic alone
+		name += " " + c.Statistic
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", name, c.Operator, view.Compact(&c.Threshold), c.Unit))
 }
 
 // observed returns a reading as text.

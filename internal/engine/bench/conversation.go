@@ -41,7 +41,7 @@ type Turn struct {
 	Delay       time.Duration   // think time after the previous response; 0 = none
 	At          time.Duration   // when the turn was sent originally, in the dataset's own time; see Timed
 	Timed       bool            // At is known
-	Recorded    *Span           // when the turn took place in a recorded session; nil = not known
+	Recorded    *Recording      // of a recorded session; nil = the turn is not of one, or its times are not known
 	ExtraBody   json.RawMessage // a JSON object merged into the request body; nil = none
 	InputTokens Tokens          // exact length of Texts and Named with the run's tokenizer; 0 = not counted
 	BlockIDs    []int64         // of the blocks of the whole prompt, in order, as a trace names them; nil = not known
@@ -50,8 +50,23 @@ type Turn struct {
 	Spawns      []Spawn         // start after a successful answer to the turn
 }
 
-// Span is a time in a recording, from its beginning.
-type Span struct{ Start, End time.Duration }
+// Recording is what a recorded session says of a turn. It is immutable once all turns of the session are made.
+type Recording struct {
+	Start, End time.Duration // from the beginning of the recording
+	Session    *RecordedSession
+	// Blocks is how many blocks the prompt has, and Seen how many of the leading ones an earlier request of the
+	// recording had.
+	Blocks, Seen int
+	// After are the turns that it followed: the one before it in its stream, or the one that started its stream,
+	// and the last ones of the streams that it waited for.
+	After []*Recording
+}
+
+// RecordedSession is a recorded session as a whole.
+type RecordedSession struct {
+	ID    string
+	Turns []*Recording // of all its streams
+}
 
 // HasMessages reports whether the turn is chat messages.
 func (t *Turn) HasMessages() bool { return t.Messages != nil || t.Script != nil }

@@ -30,6 +30,7 @@ type Stamps struct {
 	Headers   time.Duration // the response head was parsed
 	FirstBody time.Duration // first byte of the response body
 	End       time.Duration // the last byte was read, or the failure occurred
+	Skipped   time.Duration // idle time that the phase had left out before the request; Due is without it
 }
 
 // Setup is the time spent on opening a connection.
@@ -89,6 +90,7 @@ type Record struct {
 	ConversationID string
 	Category       string   // of the conversation; empty = the dataset names none
 	Lineage        *Lineage // of a child of another conversation; nil = a root
+	Lane           int      // that plays a recorded session, from 1; 0 = none
 	Model          string
 	Target         int // index into the run's targets
 	Stamps         Stamps
@@ -119,6 +121,11 @@ type Content struct {
 	Images      int
 	AudioLength time.Duration
 	Marker      string // that keeps a prefix cache from hitting, with the blank lines around it; empty = none
+	// Replayed is the turn of a recorded session; nil = it is of none. It is in no file.
+	Replayed *Turn `json:"-"`
+	// Expected is how many tokens of the prompt a prefix cache of unlimited size would have: requests of the run that
+	// ended before this one began had them. nil = not known.
+	Expected *Tokens `json:",omitempty"`
 }
 
 // Lineage is the place of a session among those of its root.

@@ -12,6 +12,16 @@ type Script interface {
 	Tokens(m Mark) Tokens
 	// Key is different for different prompts.
 	Key() string
+	// AppendParts appends the parts of the prompt, in the order in which a model reads them. Two prompts of a
+	// recorded session begin alike as far as their parts are the same.
+	AppendParts(dst []PromptPart, m Mark) []PromptPart
+}
+
+// PromptPart is a part of a prompt, such as a block.
+type PromptPart struct {
+	ID     uint64 // of its text, among the parts of the session's prompts
+	Tokens int32
+	Mark   bool // it is the mark, not a text of the session
 }
 
 // Mark is a text that is put into a message of a [Script], to make the prompt different from

@@ -100,3 +100,11 @@ func (s Stream) number(n uint64) uint64 {
 
 // Below draws uniformly from 0 to n-1, equally on 32- and 64-bit platforms.
 func Below(r *rand.Rand, n int) int { return int(r.Uint64N(uint64(n))) }
+
+// Mix is the finalizer of SplitMix64, a bijection without visible structure.
+func Mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+
+	"aiperfd/internal/engine/bench"
 )
 
 // TestDistinctExact: up to three quarters of the largest table, the count is exact.
@@ -13,7 +15,7 @@ func TestDistinctExact(t *testing.T) {
 	var d distinct
 	for round := range 2 {
 		for i := range uint64(values) {
-			d.add(mix(i+1), uint32(i%7))
+			d.add(bench.Mix(i+1), uint32(i%7))
 		}
 		want := 0.0
 		for i := range values {
@@ -35,9 +37,9 @@ func TestDistinctEstimate(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i := range uint64(values) {
-		d.add(mix(i+1), 100)
+		d.add(bench.Mix(i+1), 100)
 		if i%2 == 0 {
-			d.add(mix(rng.Uint64N(i+1)+1), 100)
+			d.add(bench.Mix(rng.Uint64N(i+1)+1), 100)
 		}
 	}
 	runtime.GC()

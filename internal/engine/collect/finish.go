@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/endpoint/answer"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/metric/agents"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/request"
@@ -29,6 +30,8 @@ type Run struct {
 	Tokens  *Tokens
 	Files   *Files
 	Faults  *Faults
+	// Prefixes knows which prompts of recorded sessions were sent. Recording guards it.
+	Prefixes *agents.Prefixes
 
 	// Forced reports whether the run was cancelled by force; nil = it cannot be.
 	Forced func() bool

@@ -188,6 +188,9 @@ func (r *Recorder) record(rec *bench.Record) {
 func (r *Recorder) measure(rec *bench.Record) {
 	r.Run.Recording.Lock()
 	defer r.Run.Recording.Unlock()
+	if rec.Content.Replayed != nil {
+		r.observe(rec, r.Run.expect)
+	}
 	if r.Phase.Leaves(rec) {
 		r.counts.excluded.Add(1)
 	} else {

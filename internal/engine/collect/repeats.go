@@ -77,6 +77,12 @@ func (p *phaseRepeats) observe(rec *bench.Record) {
 		s.Blocks += float64(n)
 		s.Hits = between(0, s.Blocks-p.newBlocks, s.Blocks)
 	}
+	if turn := rec.Content.Replayed; turn != nil && rec.OK() && rec.InputTokens != nil && rec.Content.Expected != nil {
+		s.Blocks += float64(turn.Recorded.Blocks)
+		s.Hits += float64(turn.Recorded.Seen)
+		s.Replayed += float64(*rec.InputTokens)
+		s.Expected += float64(*rec.Content.Expected)
+	}
 	if u := rec.Answer.Usage; u != nil && u.Input != nil && rec.Turn == 0 && rec.OK() {
 		s.FirstInput += float64(*u.Input)
 		if u.Cached != nil {
@@ -121,15 +127,7 @@ func (r *repeats) addBlocks(rec *bench.Record) {
 	}
 	chain := maphash.String(r.seed, begin)
 	for _, id := range rec.Content.Blocks {
-		chain = mix(chain ^ mix(uint64(id)))
+		chain = bench.Mix(chain ^ bench.Mix(uint64(id)))
 		r.blocks.add(max(1, chain), 0)
 	}
-}
-
-// mix is the finalizer of SplitMix64, a bijection without visible structure.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

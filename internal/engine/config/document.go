@@ -484,6 +484,9 @@ type Runtime struct {
 	APIHost       *string  `json:"apiHost"`
 	StatsInterval *Seconds `json:"statsInterval"`
 	Report        string   `json:"report,omitempty"` // printed at the end: brief (default), aiperf, full
+	// where the command line sends the metrics of the run; nil = nowhere
+	RemoteWrite *secret.URL `json:"prometheusRemoteWrite,omitempty"`
+	PushGateway *secret.URL `json:"pushGateway,omitempty"`
 }
 
 // Logging holds the log level.

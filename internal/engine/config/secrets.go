@@ -31,6 +31,11 @@ func (d *Document) Secrets() []string {
 	all = append(all, paramSecrets(e.URLParams)...)
 	all = append(all, d.Benchmark.OTel.secrets()...)
 	all = append(all, d.Benchmark.MLflow.secrets()...)
+	for _, u := range []*secret.URL{d.Benchmark.Runtime.RemoteWrite, d.Benchmark.Runtime.PushGateway} {
+		if u != nil {
+			all = append(all, u.Secrets()...)
+		}
+	}
 	all = append(all, objectSecrets(e.Extra)...)
 	for _, dataset := range d.Benchmark.Datasets {
 		for _, record := range dataset.Records {

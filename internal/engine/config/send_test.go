@@ -55,7 +55,8 @@ func TestPropagation(t *testing.T) {
 func TestCollectorSecrets(t *testing.T) {
 	const document = `benchmark: {model: m, phases: [{requests: 200}], otel: {metricsUrl: "http://user:CANARY-PASSWORD@h:4318/?api_key=CANARY-QUERY", tracesUrl: "http://user:CANARY-TRACES@t:4318", ` +
 		`headers: {x-honeycomb-team: CANARY-HEADER}, customResourceAttributes: {api_key: CANARY-ATTRIBUTE, team: a}}, ` +
-		`mlflow: {trackingUri: "http://user:CANARY-TRACKING@m", token: CANARY-TOKEN, tags: {password: CANARY-TAG}}}`
+		`mlflow: {trackingUri: "http://user:CANARY-TRACKING@m", token: CANARY-TOKEN, tags: {password: CANARY-TAG}}, ` +
+		`runtime: {prometheusRemoteWrite: "http://user:CANARY-WRITE@p", pushGateway: "http://user:CANARY-PUSH@g"}}`
 	d, _ := mustLoad(t, document, LoadOptions{Choices: someChoices()})
 	shown, err := plainjson.Marshal(Resolved(d))
 	if err != nil {
@@ -66,14 +67,14 @@ func TestCollectorSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"resolved": string(shown), "input config": fmt.Sprint(InputConfig(d)), "printed": fmt.Sprintf("%+v %+v", d.Benchmark.OTel, d.Benchmark.MLflow), "draft": string(draft.Text()),
+		"resolved": string(shown), "input config": fmt.Sprint(InputConfig(d)), "printed": fmt.Sprintf("%+v %+v %+v", d.Benchmark.OTel, d.Benchmark.MLflow, d.Benchmark.Runtime), "draft": string(draft.Text()),
 	} {
 		if strings.Contains(text, "CANARY") || name == "resolved" && !strings.Contains(text, `"team":"a"`) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
 	secrets := strings.Join(d.Secrets(), " ")
-	for _, want := range []string{"CANARY-PASSWORD", "CANARY-QUERY", "CANARY-TRACES", "CANARY-HEADER", "CANARY-ATTRIBUTE", "CANARY-TRACKING", "CANARY-TOKEN", "CANARY-TAG"} {
+	for _, want := range []string{"CANARY-PASSWORD", "CANARY-QUERY", "CANARY-TRACES", "CANARY-HEADER", "CANARY-ATTRIBUTE", "CANARY-TRACKING", "CANARY-TOKEN", "CANARY-TAG", "CANARY-WRITE", "CANARY-PUSH"} {
 		if !strings.Contains(secrets, want) {
 			t.Errorf("Secrets() = %q, want %s among them", secrets, want)
 		}

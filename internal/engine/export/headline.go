@@ -34,6 +34,7 @@ func (p *page) headline(r *Report) {
 		steady(p, r)
 		p.latencies(r)
 		p.speculation(r)
+		p.agents(r)
 		p.goodput(r)
 		p.runSLOs(r)
 		if c := r.PrefixCache(); c != nil && c.State != verdict.Cold {

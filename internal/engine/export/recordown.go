@@ -28,9 +28,8 @@ func (w *RecordWriter) ownMembers(b []byte, r *bench.Record) []byte {
 	b = connection(b, &r.Conn)
 	b = pathCount(b, &r.Conn.Path)
 	b = some(b, "items", int64(r.Items))
-	b = some(b, "requested_tokens", int64(r.Content.RequestedTokens))
-	b = some(b, "images", int64(r.Content.Images))
-	b = some(b, "audio_ns", int64(r.Content.AudioLength))
+	b = some(b, "lane", int64(r.Lane))
+	b = content(b, &r.Content)
 	b = some(b, "answer_audio_ns", int64(a.AudioLength))
 	if r.TokenSource != bench.TokensNone {
 		b = w.text(b, "token_source", string(r.TokenSource))
@@ -69,6 +68,16 @@ func (w *RecordWriter) ownMembers(b []byte, r *bench.Record) []byte {
 		b = w.failure(b, f)
 	}
 	return b
+}
+
+// content appends what the request contained.
+func content(b []byte, c *bench.Content) []byte {
+	b = some(b, "requested_tokens", int64(c.RequestedTokens))
+	if c.Expected != nil {
+		b = field(b, "expected_cached_tokens", int64(*c.Expected))
+	}
+	b = some(b, "images", int64(c.Images))
+	return some(b, "audio_ns", int64(c.AudioLength))
 }
 
 // some appends a number unless it is 0.

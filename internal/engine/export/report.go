@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/agents"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/telemetry/diagnose"
@@ -67,6 +68,8 @@ type Report struct {
 	GPU *gpu.Report `json:"gpu,omitempty"` // what the accelerators did; nil = they were not read
 
 	Path *paths.Report `json:"path,omitempty"` // how the network behaved; nil = nothing was counted
+
+	Agents *agents.Report `json:"agents,omitempty"` // what the replay of recorded sessions measured; nil = none was replayed
 
 	Layout Layout `json:"layout"`
 }

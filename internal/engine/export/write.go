@@ -64,6 +64,14 @@ func Formats() []Format {
 			File: func(n Names) string { return n.ServerMetrics + ".parquet" }, Write: writeServerTable, Made: hasServerMetrics("parquet"),
 		},
 		{
+			Name: "agent summary", File: func(Names) string { return "agent_summary.json" }, Write: writeAgents, Made: replayed,
+			About: "Only for recorded sessions. What their replay measured: jobs, how much longer than recorded they took, where the time went, hit rates of prefix caches.",
+		},
+		{
+			Name: "trees", File: func(Names) string { return "trees.jsonl" }, Write: writeTrees, Made: replayed,
+			About: "Only for recorded sessions. One line per play of a session, in the order in which they began.",
+		},
+		{
 			Name: resultFormat, File: func(n Names) string { return n.Result }, Write: writeResult,
 			About: "Everything that the other files have about the run as a whole and its phases, as one JSON object that " +
 				"describes itself, with sketches of all distributions. `aiperfd export` regenerates the other files from it.",

@@ -44,7 +44,7 @@ func (s *session) newChild(c *bench.Conversation, g *group, inherits bool) *sess
 	child := &session{
 		Dialogue: Dialogue{Session: s.Session, Root: s.Root, Phase: s.Phase, Marker: s.Marker, Conversation: c},
 		env:      s.env, model: s.model, target: s.target, zero: s.zero, unsent: s.midway.requests(c),
-		midway: s.midway, streamIDs: s.streamIDs,
+		midway: s.midway, streamIDs: s.streamIDs, lane: s.lane,
 		correlation: s.env.work.ids.next(),
 		root:        s.root, depth: s.depth + 1, parent: s, awaits: g,
 	}

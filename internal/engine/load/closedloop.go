@@ -2,14 +2,16 @@ package load
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
 // closedLoop starts sessions whenever a slot is free. The goroutine of a session that
 // has ended performs the next one.
 type closedLoop struct {
-	env  *sessionEnv
-	pump *pump
+	env   *sessionEnv
+	pump  *pump
+	lanes atomic.Int64 // slots that were opened or taken over
 }
 
 var _ slots = (*closedLoop)(nil)
@@ -23,7 +25,7 @@ func (c *closedLoop) openSlots(ctx context.Context) {
 		if !decide(&e.arbiter, func(s *scheduler) bool { s.slots = limit; return s.takeSlot() }) {
 			return
 		}
-		if s := c.fillSlot(opens); s != nil {
+		if s := c.fillSlot(opens, int(c.lanes.Add(1))); s != nil {
 			e.group.Go(func() { s.performSlot(ctx) })
 		}
 	})
@@ -31,15 +33,20 @@ func (c *closedLoop) openSlots(ctx context.Context) {
 
 // slotFreed implements slots.
 func (c *closedLoop) slotFreed(at time.Duration) (successor *session) {
-	if !decide(&c.env.arbiter, (*scheduler).keepSlot) {
-		return nil
-	}
-	return c.fillSlot(at)
+	return c.refillSlot(at, int(c.lanes.Add(1)))
 }
 
 // familyEnded implements slots.
-func (c *closedLoop) familyEnded(_ context.Context, _ *session, at time.Duration) (successor *session) {
-	return c.slotFreed(at)
+func (c *closedLoop) familyEnded(_ context.Context, root *session, at time.Duration) (successor *session) {
+	return c.refillSlot(at, root.lane)
+}
+
+// refillSlot returns the session that gets a slot which is free, if any.
+func (c *closedLoop) refillSlot(at time.Duration, lane int) (successor *session) {
+	if !decide(&c.env.arbiter, (*scheduler).keepSlot) {
+		return nil
+	}
+	return c.fillSlot(at, lane)
 }
 
 // allowTurn implements slots.
@@ -49,13 +56,14 @@ func (c *closedLoop) allowTurn(*session) bool {
 
 // fillSlot returns the next session, due at the instant at which its slot became free,
 // which is taken; nil = the bounds allow none, and the slot is free again.
-func (c *closedLoop) fillSlot(due time.Duration) *session {
+func (c *closedLoop) fillSlot(due time.Duration, lane int) *session {
 	e := c.env
 	c.pump.using.RLock()
 	defer c.pump.using.RUnlock()
 	if !decide(&e.arbiter, (*scheduler).closed) {
 		if s := c.pump.takeSession(); s != nil {
 			if decide(&e.arbiter, func(d *scheduler) bool { d.silent = s.isSilent() || s.midway != nil; return d.startSession() }) {
+				s.lane = lane
 				s.admitAt(due)
 				return s
 			}

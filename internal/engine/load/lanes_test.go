@@ -18,7 +18,7 @@ import (
 // recorded is a turn of a recorded session, with the pause before it.
 func recorded(text string, at, api, pause time.Duration) bench.Turn {
 	t := after(pause, text)
-	t.Recorded = &bench.Span{Start: at, End: at + api}
+	t.Recorded = &bench.Recording{Start: at, End: at + api}
 	return t
 }
 

@@ -60,7 +60,9 @@ func (m *midway) lead(c *bench.Conversation) (time.Duration, bool) {
 // prime starts the primers of a session, so that its instant is the end of the longest lead.
 func (l *primerLoop) prime(ctx context.Context, s *session, longest time.Duration) {
 	e := l.env
-	root := &session{Dialogue: s.Dialogue, env: e, model: s.model, target: s.target, correlation: s.correlation}
+	root := &session{
+		Dialogue: s.Dialogue, env: e, model: s.model, target: s.target, correlation: s.correlation, lane: s.midway.lane + 1,
+	}
 	root.root = root
 	root.live.Store(1)
 	e.idle.enter()
@@ -109,7 +111,7 @@ func (s *session) newPrimer(c *bench.Conversation, turn int) *session {
 	t.MaxTokens, t.Forks, t.Spawns = 1, nil, nil
 	p := &session{
 		Dialogue: s.Dialogue, env: s.env, model: s.model, target: s.target, correlation: s.correlation,
-		root: s, unsent: 1, primer: true,
+		root: s, unsent: 1, primer: true, lane: s.lane,
 	}
 	p.Entry, p.Conversation, p.First = &alone, &alone, turn
 	if c.ID != s.Entry.ID {

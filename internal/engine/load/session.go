@@ -80,6 +80,7 @@ type session struct {
 	queued       time.Duration      // when the next turn began to wait for the limit of prefills; 0 = there is none
 	permits      chan time.Duration // open loop: due times of further turns; nil before the second turn; closed = no more
 	offset, zero time.Duration      // as in placement
+	lane         int                // slot of a closed loop that plays the family, from 1; 0 = there is none
 	unsent       int64              // requests of the conversation and of descendants that have not been started
 	retries      int                // of the turn
 	midway       *midway            // where the family is entered; nil = at its beginning
@@ -215,7 +216,9 @@ func (s *session) returnTurn(x transport.Exchange) Finished {
 		e.work.flights.endFlight(rec.Target)
 	}
 	next.endFill()
+	rec.Lane = s.lane
 	rec.Stamps.Due, rec.Stamps.Queued, rec.Stamps.Permit = s.due, s.queued, s.permit
+	rec.Stamps.Skipped, _ = e.idle.left()
 	rec.Ramp = rec.Stamps.Start-e.start < e.phase.Shape.Ramp()
 	rec.Stamps.Scheduled, _ = s.timeInDataset(rec.Turn)
 	e.count.countReturned(f.Exchange.Response.Failure)

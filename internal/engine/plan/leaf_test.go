@@ -308,6 +308,8 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"runtime.ui":                    "how the command line shows progress",
 	"runtime.apiPort":               "the command line's own listener",
 	"runtime.apiHost":               "the command line's own listener",
+	"runtime.prometheusRemoteWrite": "where the command line sends metrics",
+	"runtime.pushGateway":           "where the command line sends metrics",
 	"runtime.statsInterval":         "the command line's log lines",
 	"artifacts.showTraceTiming":     "what the command line prints",
 	"runtime.report":                "what the command line prints",

@@ -6,6 +6,8 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/agents"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/telemetry/diagnose"
@@ -34,6 +36,7 @@ type Input struct {
 	Server      *diagnose.Server // what the servers' metrics say; nil = they were not read
 	GPU         *gpu.Report      // what the accelerators did; nil = they were not read
 	Path        *paths.Report    // how the network behaved; nil = nothing was counted
+	Jobs        *agents.Jobs     // the plays of recorded sessions; nil = the dataset has none
 }
 
 // Tokens describes how tokens were counted.
@@ -69,7 +72,7 @@ func Conclude(in *Input) Outcome {
 	o := in.end()
 	rep := Build(in.Run, &in.Plan.Measure, in.Clock, in.Phases)
 	addPower(rep, in.GPU, in.Phases)
-	rep.Path = in.Path
+	rep.Path, rep.Agents = in.Path, in.agents(rep)
 	rep.State, rep.Reason, rep.Cancelled = o.State, o.Reason, in.Cancelled
 	rep.Tokenizer, rep.Dataset = in.Tokens.Method, in.Dataset
 	rep.Client, rep.Server = Client(in.Phases, in.Certificate), in.Server
@@ -78,6 +81,26 @@ func Conclude(in *Input) Outcome {
 	rep.Warnings = in.warnings(rep)
 	o.Report, o.Summary, o.Warnings = rep, Summarize(rep), slices.Clip(rep.Warnings)
 	return o
+}
+
+// agents returns what the replay of recorded sessions measured; nil = none was replayed.
+func (in *Input) agents(rep *export.Report) *agents.Report {
+	if in.Jobs == nil {
+		return nil
+	}
+	r := agents.Summarize(in.Jobs.Trees(), rep.Duration)
+	if r == nil {
+		return nil
+	}
+	for tag, to := range map[string]**float64{
+		"theoretical_prefix_cache_hit": &r.Hits.Theoretical, "expected_prefix_cache_hit": &r.Hits.Expected,
+		"overall_usage_prompt_cache_read_pct": &r.Hits.Reported,
+	} {
+		if v, ok := rep.Results.Value(tag, metric.Avg); ok {
+			*to = new(v / 100)
+		}
+	}
+	return r
 }
 
 // end decides how a run ended: a run fails if too many of its requests failed, or,

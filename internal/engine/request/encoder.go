@@ -61,6 +61,9 @@ func (e *encoder) Encode(d *load.Dialogue, rec *bench.Record, r *transport.Reque
 	rec.Content = bench.Content{
 		RequestedTokens: t.MaxTokens, Blocks: t.BlockIDs, Marker: d.Marker, Prompt: fingerprint(e.seed, &request),
 	}
+	if t.Recorded != nil && t.Script != nil {
+		rec.Content.Replayed = &d.Conversation.Turns[rec.Turn]
+	}
 	rec.Content.Images, rec.Content.AudioLength = request.Contents()
 	r.Header, r.Streaming = e.headers(rec), e.Plan.Settings.Streaming
 	if r.Body, err = e.Plan.Kind.Body(nil, &request); err == nil && e.Plan.Kind.Items != nil {

@@ -81,6 +81,8 @@ func limitOf(f sweep.Filter) results.Condition {
 	out := results.Condition{Metric: f.MetricTag, Statistic: f.Stat, Operator: operator, Threshold: f.Threshold}
 	if def, ok := catalogue.Lookup(f.MetricTag); ok {
 		out.Unit = def.Unit
+	} else if f.MetricTag == sweep.Attainment {
+		out.Unit = "%"
 	}
 	return out
 }

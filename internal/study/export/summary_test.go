@@ -142,3 +142,20 @@ func TestSummaryOfDistortedSearch(t *testing.T) {
 		t.Errorf("row %s, edge %+v", s.Rows[6].Outcome, b.Fail)
 	}
 }
+
+// A limit names its unit, also that of a search for a capacity, whose metric is none of the catalogue.
+func TestLimitOf(t *testing.T) {
+	for _, tt := range []struct {
+		in   sweep.Filter
+		want results.Condition
+	}{
+		{sweep.Filter{MetricTag: "time_to_first_token", Stat: "p95", Op: "lt", Threshold: 45},
+			results.Condition{Metric: "time_to_first_token", Statistic: "p95", Operator: "<", Threshold: 45, Unit: "ms"}},
+		{sweep.Filter{MetricTag: sweep.Attainment, Stat: "avg", Op: "ge", Threshold: 95},
+			results.Condition{Metric: "attainment", Statistic: "avg", Operator: ">=", Threshold: 95, Unit: "%"}},
+	} {
+		if got := limitOf(tt.in); got != tt.want {
+			t.Errorf("limitOf(%v) = %+v, want %+v", tt.in, got, tt.want)
+		}
+	}
+}

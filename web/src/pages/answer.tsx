@@ -5,7 +5,7 @@ import * as format from "../format";
 import { link } from "../router";
 import {
   among,
-  type Condition,
+  condition,
   doubts,
   metricName,
   outcomes,
@@ -64,6 +64,7 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
   const invalid = [b.pass, b.fail].some((e) => e && !e.valid);
   const sides = [b.pass, b.fail].flatMap((e) => (e ? [{ edge: e, why: undecided(sweep, e) }] : []));
   const open = sides.filter(({ why }) => why.length > 0);
+  const doubted = sweep.findings.some((text) => text.startsWith("Doubt:"));
   const few = open.some(({ why }) => why.some((text) => text.startsWith("too few")));
   return (
     <div class="found">
@@ -80,14 +81,16 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
         ) : (
           <b>No measured {b.parameter.name} is within the limits</b>
         )}
-        <span class={"pill " + (invalid ? "client-invalid" : open.length ? "client-suspect" : "client-ok")}>
+        <span class={"pill " + (invalid ? "client-invalid" : open.length || doubted ? "client-suspect" : "client-ok")}>
           {invalid
             ? "a deciding probe is distorted"
             : few
               ? "a deciding probe is short"
               : open.length
                 ? "an interval contains the limit"
-                : "deciding probes are valid"}
+                : doubted
+                  ? "there are doubts"
+                  : "deciding probes are valid"}
         </span>
       </p>
       {open.length > 0 && (
@@ -137,7 +140,7 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
           </tbody>
         </table>
       </div>
-      {b.interval && (
+      {b.interval && b.pass && b.fail && (
         <p class="muted">
           95 % confidence interval of the boundary: {format.number(b.interval[0])} to {format.number(b.interval[1])}.
         </p>
@@ -197,11 +200,6 @@ function Observed({ sweep, edge, i, at }: ObservedProps): JSX.Element {
       {of.doubt && <span class="sub">{of.doubt}</span>}
     </td>
   );
-}
-
-/** condition writes a limit: TTFT p95 < 45 ms. */
-export function condition(c: Condition): string {
-  return `${metricName(c.metric)} ${c.statistic} ${c.operator} ${format.number(c.threshold)} ${c.unit}`.trim();
 }
 
 /** Best names the best values of a sweep that is no search. */

@@ -90,7 +90,7 @@ export function Judgement({ a, b, version }: { a: Side; b: Side; version: string
           <h3>Doubts</h3>
           <ul>
             {answer.doubts.map((d) => (
-              <li key={d.code + d.message}>{d.message}</li>
+              <li key={d.code + d.message}>{format.sentence(d.message)}.</li>
             ))}
           </ul>
         </div>

@@ -37,7 +37,7 @@ export function PairedAnswer({ run, live }: { run: Run; live: boolean }): JSX.El
             <h3>Doubts</h3>
             <ul>
               {answer.doubts.map((d) => (
-                <li key={d.code + d.message}>{d.message}</li>
+                <li key={d.code + d.message}>{format.sentence(d.message)}.</li>
               ))}
             </ul>
           </div>

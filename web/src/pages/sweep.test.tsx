@@ -46,9 +46,9 @@ const sweep = (rows: object[], more = {}) => ({
   ...more,
 });
 
-function open(of: object, progress: object) {
+function open(of: object, progress: object, state = "completed") {
   answer({ "api/runs/s/sweep": of, "api/runs/s/children": { items: [] } });
-  const run = { id: "s", kind: "sweep", name: "s", state: "completed", labels: {}, progress };
+  const run = { id: "s", kind: "sweep", name: "s", state, labels: {}, progress };
   return show(<SweepPart run={run as unknown as Run} />);
 }
 
@@ -96,12 +96,19 @@ test("a search begins with its answer: value, limit, both sides, validity, and w
   );
   expect([...part.querySelectorAll("tr")].map(text)).toEqual([
     "Limit concurrency 64 , within concurrency 100 , beyond",
-    "TTFT p95 < 45.0 ms 31.0 ±1.00 ms 74.0 ±1.00 ms",
+    "TTFT p95 < 45 ms 31.0 ±1.00 ms 74.0 ±1.00 ms",
   ]);
   expect(text(part)).toContain("The search ended: it made as many probes as it may.");
   // A search that ended early is not an aborted one.
   expect(page.querySelector("[role=progressbar]")!.getAttribute("aria-valuenow")).toBe("100");
-  expect(text(page.querySelector(".phase"))).toBe("runs 8 ended");
+  expect(text(page.querySelector(".phase"))).toBe("runs 8 ended · complete");
+});
+
+test("a search that was cancelled stands where it was", async () => {
+  const page = open(search(true), { cells_total: 16, cells_done: 8 }, "cancelled");
+  await eventually(() => expect(page.querySelector(".phase")).not.toBeNull());
+  expect(page.querySelector("[role=progressbar]")!.getAttribute("aria-valuenow")).toBe("50");
+  await eventually(() => expect(text(page.querySelector(".phase"))).toBe("runs 8 of at most 16 ended · cancelled"));
 });
 
 test("an answer that rests on a distorted probe says so", async () => {
@@ -120,7 +127,7 @@ test("the values of a search are named, judged, and in the charts with the limit
   ]);
   expect(charts(page)[0]).toBe(
     "TTFT p95 against concurrency. concurrency 64: 64, 31 ms; concurrency 100: 100, 74 ms; concurrency 128: 128, 40 ms. " +
-      "limit 45.0 ms at 45 ms. answer 64 at 64",
+      "limit 45 ms at 45 ms. answer 64 at 64",
   );
   const kinds = [...page.querySelectorAll(".chart")[0]!.querySelectorAll(".kind")].map(text);
   expect(kinds).toEqual(["within the limits", "beyond a limit", "excluded: distorted by the load generator"]);

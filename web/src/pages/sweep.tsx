@@ -10,8 +10,10 @@ import * as format from "../format";
 import { link } from "../router";
 import { choose, chosen } from "../state/runs";
 import {
+  attainment,
   best,
   type Condition,
+  condition,
   type Estimate,
   front,
   good,
@@ -26,13 +28,14 @@ import {
   type Row,
   read,
   type Sweep,
+  statisticName,
   throughput,
   undecided,
   value,
 } from "../state/sweep";
 import { Card, ClientPill, load, Mean, StatePill, VerdictPill } from "../ui/parts";
 import { ProgressBar } from "../ui/progress";
-import { Answer, condition } from "./answer";
+import { Answer } from "./answer";
 import { PairedAnswer } from "./paired";
 import "./sweep.css";
 
@@ -97,6 +100,7 @@ export function SweepPart({ run }: { run: Run }): JSX.Element {
           cells={cells}
           count={cells?.length ?? run.progress?.cells_done ?? 0}
           open={!sweep || sweep.rows.length === 0}
+          paired={sweep?.type === "ab"}
           want={() => setWanted(true)}
         />
       )}
@@ -110,19 +114,21 @@ function Progress({ run, search }: { run: Run; search: boolean }): JSX.Element |
   if (!p?.cells_total) return null;
   const done = p.cells_done ?? 0,
     failed = p.cells_failed ?? 0;
-  const over = ended(run.state);
-  const of =
-    over && search ? "" : search ? ` of at most ${format.count(p.cells_total)}` : ` of ${format.count(p.cells_total)}`;
-  const percent = over && (search || run.state === "completed") ? 100 : (100 * done) / p.cells_total;
+  const over = ended(run.state),
+    complete = run.state === "completed";
+  const most = search ? "at most " : "";
+  const of = complete && search ? "" : ` of ${most}${format.count(p.cells_total)}`;
+  const percent = complete ? 100 : (100 * done) / p.cells_total;
   return (
     <section class="phases" aria-label="Progress">
-      <div class={"phase " + (over && run.state !== "completed" ? run.state : "")}>
+      <div class={"phase " + (over && !complete ? run.state : "")}>
         <span class="name">runs</span>
         <ProgressBar percent={percent} label="runs" failed={done ? (percent * failed) / done : 0} />
         <span class="figures">
           {format.count(done)}
           {of} ended
           {failed ? ` · ${format.count(failed)} failed` : ""}
+          {over && ` · ${complete ? "complete" : run.state}`}
         </span>
       </div>
     </section>
@@ -363,12 +369,15 @@ function Pictures({
     statistic: "p99",
   };
   const latency: Axis = { tag: decides.metric, stat: decides.statistic };
+  // The load decides what a search for a capacity looks at: the share of good requests.
+  const judged: Axis = limits.some((l) => l.metric === attainment) ? { tag: attainment, stat: "avg" } : latency;
   const lines = (a: Axis, vertical = false): Limit[] =>
     limits
       .filter((l) => l.metric === a.tag && l.statistic === a.stat)
       .map((l) => ({ label: l.label, value: l.threshold / (a.by ?? 1), vertical }));
   const whole = format.plain;
   const ms = format.round;
+  const percents = (v: number) => format.plain(v) + " %";
   const per = gpus > 0 ? { by: gpus } : {};
   const user: Axis = { tag: perUser, stat: "p50" };
   const interactive = sweep.rows.some((row) => read(row, user.tag, user.stat));
@@ -394,13 +403,13 @@ function Pictures({
         {x && (
           <Points
             {...common}
-            title={`${metricName(latency.tag)} ${latency.stat}`}
+            title={statisticName(judged.tag, judged.stat)}
             xLabel={x.name}
             ticks={ticks}
-            yText={ms}
+            yText={judged === latency ? ms : percents}
             logX={logX}
-            limits={[...lines(latency), ...boundary(sweep, x.path)]}
-            groups={groups(fromLoad(x.path, latency), true)}
+            limits={[...lines(judged), ...boundary(sweep, x.path)]}
+            groups={groups(fromLoad(x.path, judged), true)}
           />
         )}
         {x && (
@@ -428,7 +437,7 @@ function Pictures({
         <Points
           xText={ms}
           title={metricName(rate)}
-          xLabel={`${metricName(latency.tag)} ${latency.stat}`}
+          xLabel={statisticName(latency.tag, latency.stat)}
           yText={whole}
           limits={lines(latency, true)}
           groups={fronted(groups(fromMetrics(latency, { tag: rate, stat: "avg" }), false), true)}
@@ -445,7 +454,7 @@ function Pictures({
 
 /** drawn are the limits that charts show: those of the sweep, and that of the reader. */
 function drawn(sweep: Sweep, objective: Objective | null) {
-  const all = sweep.limits.map((l) => ({ ...l, label: "limit " + format.number(l.threshold) + " " + l.unit }));
+  const all = sweep.limits.map((l) => ({ ...l, label: `limit ${format.plain(l.threshold)} ${l.unit}` }));
   const known = (l: Objective) =>
     l.metric === objective?.metric && l.statistic === objective.statistic && l.threshold === objective.threshold;
   return objective && !all.some(known) ? [{ ...objective, label: "my objective" }, ...all] : all;
@@ -488,7 +497,11 @@ export function ordered(limits: readonly Condition[]): [string, string, string][
   const more = limits
     .filter((l, i) => limits.findIndex((o) => o.metric === l.metric && o.statistic === l.statistic) === i)
     .filter((l) => !columns.some(([, tag, stat]) => tag === l.metric && stat === l.statistic))
-    .map((l): [string, string, string] => [`${metricName(l.metric)} ${l.statistic}`, l.metric, l.statistic]);
+    .map((l): [string, string, string] => [
+      statisticName(l.metric, l.statistic) + (l.metric === attainment ? ", %" : ""),
+      l.metric,
+      l.statistic,
+    ]);
   return [...more, ...columns.filter(limited), ...columns.filter((c) => !limited(c))];
 }
 
@@ -497,8 +510,8 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
   const judged = sweep.rows.some((row) => row.outcome !== "measured");
   const chosenAt = objective ? best(sweep, objective) : -1;
   return (
-    <Card title="Values">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Values">
+    <Card title={sweep.type === "ab" ? "Both servers" : "Values"}>
+      <div class="scroll" tabIndex={0} role="region" aria-label={sweep.type === "ab" ? "Both servers" : "Values"}>
         <table class="values">
           <thead>
             <tr>
@@ -517,7 +530,7 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
                 class={i === chosenAt ? "chosen" : objective && !keeps(row, objective) ? "faint" : undefined}
               >
                 <td class="text wrap">
-                  <b>{row.name}</b>
+                  <b class="value">{row.name}</b>
                   {marks(sweep, i).map((m) => (
                     <span key={m} class="tag mark">
                       {m}
@@ -530,7 +543,7 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
                   </td>
                 )}
                 {shown.map(([title, tag, stat]) => (
-                  <td key={title} data-label={title}>
+                  <td key={title} class="mean" data-label={title}>
                     <Mean of={read(row, tag, stat)} />
                   </td>
                 ))}
@@ -561,9 +574,9 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
         </table>
       </div>
       <p class="muted">
-        Latencies in ms, tokens/s/user is the median of the requests. Means over the runs of a value, with half the
-        width of their {format.plain(100 * sweep.confidence_level)} % confidence interval, or from 0 to its upper end if
-        it would go below zero; one run has none.
+        Latencies in ms, tokens/s/user is the median of the requests.
+        {sweep.rows.some((row) => row.runs.length > 1) &&
+          ` Means over the runs of a value, with half the width of their ${format.plain(100 * sweep.confidence_level)} % confidence interval, or from 0 to its upper end if it would go below zero; one run has none.`}
         {sweep.limits.length > 0 && ` Limits: ${sweep.limits.map(condition).join("; ")}.`}
         {sweep.rows.some((row) => shown.some(([, tag, stat]) => read(row, tag, stat)?.distorted)) &&
           " Struck out: the load generator distorted it."}
@@ -596,11 +609,13 @@ interface CellsProps {
   cells: Run[] | null;
   count: number;
   open: boolean;
+  /** they are those of two servers that are compared */
+  paired: boolean;
   want: () => void;
 }
 
 /** Cells lists the runs themselves, folded where the values stand above. */
-function Cells({ cells, count, open, want }: CellsProps): JSX.Element {
+function Cells({ cells, count, open, paired, want }: CellsProps): JSX.Element {
   return (
     <Card>
       <details
@@ -610,7 +625,9 @@ function Cells({ cells, count, open, want }: CellsProps): JSX.Element {
           if (e.currentTarget.open) want();
         }}
       >
-        <summary>{count === 1 ? "The run" : `All ${count} runs`} of this sweep</summary>
+        <summary>
+          {count === 1 ? "The run" : `All ${count} runs`} of this {paired ? "comparison" : "sweep"}
+        </summary>
         <div class="scroll" tabIndex={0} role="region" aria-label="Runs">
           <table class="values">
             <thead>

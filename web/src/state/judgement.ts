@@ -23,11 +23,12 @@ export const methods: Record<string, string> = {
   paired: "the two runs request by request",
 };
 
-/** change writes a change with its sign and unit: +5.0 %, -0.3 points. */
+/** change writes a change with its sign and unit: +5.0 %, -0.3 points, 0 points. */
 export function change(m: Metric, v: number | null | undefined): string {
   if (v === null || v === undefined) return absent;
   const text = v.toFixed(1);
-  return (Number(text) < 0 ? text : "+" + text.replace("-", "")) + (m.points ? " points" : " %");
+  const signed = Number(text) < 0 ? text : "+" + text.replace("-", "");
+  return (v === 0 ? "0" : signed) + (m.points ? " points" : " %");
 }
 
 /** interval writes the interval of a change: +3.9 to +6.1 %. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import {
   best,
+  condition,
   doubts,
   front,
   grouped,
@@ -55,6 +56,13 @@ test("the row with the most tokens of those that keep the objective of the reade
   expect(best(s, objective)).toBe(1);
   expect(best(s, { ...objective, threshold: 5 })).toBe(-1);
   expect(best(s, { metric: "output_token_throughput", statistic: "avg", threshold: 700 })).toBe(2);
+});
+
+test("a limit is written as it was given, that of a search for a capacity by the share of good requests", () => {
+  const ttft = { metric: "time_to_first_token", statistic: "p95", operator: "<", threshold: 45, unit: "ms" } as const;
+  expect(condition(ttft)).toBe("TTFT p95 < 45 ms");
+  const good = { metric: "attainment", statistic: "avg", operator: ">=", threshold: 95, unit: "%" } as const;
+  expect(condition(good)).toBe("Good requests ≥ 95 %");
 });
 
 test("a distorted number keeps no objective", () => {

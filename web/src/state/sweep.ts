@@ -1,5 +1,6 @@
 // What the rows of a sweep say: pure functions of the answer of /api/runs/{id}/sweep.
 import type { Schemas } from "../api/client";
+import * as format from "../format";
 
 export type Sweep = Schemas["results.Sweep"];
 export type Row = Schemas["results.SweepRow"];
@@ -15,10 +16,25 @@ const names: Record<string, string> = {
   inter_token_latency: "Inter-token latency",
   request_latency: "Request latency",
   goodput: "Goodput",
+  attainment: "Good requests",
 };
 
 export function metricName(tag: string): string {
   return names[tag] ?? tag.replaceAll("_", " ");
+}
+
+/** statisticName is what a number is called: the share of good requests has one statistic alone. */
+export function statisticName(tag: string, stat: string): string {
+  return tag === attainment ? metricName(tag) : `${metricName(tag)} ${stat}`;
+}
+
+/** attainment is the metric by which a search for a capacity judges its probes. */
+export const attainment = "attainment";
+
+/** condition writes a limit: TTFT p95 < 45 ms. */
+export function condition(c: Condition): string {
+  const operator = c.operator.replace("<=", "≤").replace(">=", "≥");
+  return `${statisticName(c.metric, c.statistic)} ${operator} ${format.plain(c.threshold)} ${c.unit}`.trim();
 }
 
 /** read returns a statistic of a row, null if it has none. */
@@ -80,7 +96,7 @@ export interface Objective {
 
 /** higher reports whether more of a metric is better. */
 export function higher(metric: string): boolean {
-  return /throughput|goodput/.test(metric);
+  return metric === attainment || /throughput|goodput/.test(metric);
 }
 
 /** keeps reports whether a row keeps an objective; null if it has no sound value of the metric. */

@@ -76,7 +76,8 @@ export function Mean({ of: e }: { of: Schemas["results.Estimate"] | null }): JSX
     <>
       {format.number(e.mean)}
       {e.unsupported && "*"}
-      {e.runs > 1 && <span class="muted"> {format.spread(e)}</span>}
+      {e.runs > 1 && " "}
+      {e.runs > 1 && <span class="spread">{format.spread(e)}</span>}
     </>
   );
   return e.distorted ? <s title="The load generator distorted it">{text}</s> : text;

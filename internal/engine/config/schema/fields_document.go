@@ -31,8 +31,10 @@ func documentFields() []section {
 			{Path: "benchmark.runtime",
 				AIPerf: "ui workers recordProcessors serviceRunType communication apiPort apiHost datasetApiBaseUrl " +
 					"workersPerPod recordProcessorsPerPod workersMin statsInterval",
-				Own:   "report",
+				Own:   "report prometheusRemoteWrite pushGateway",
 				Lacks: runtimeLacks()},
+			{Path: "benchmark.runtime.prometheusRemoteWrite", Form: "collector", Flags: "--prometheus-remote-write"},
+			{Path: "benchmark.runtime.pushGateway", Form: "collector", Flags: "--push-gateway"},
 			{Path: "benchmark.runtime.ui", Choices: "dashboard simple none", Default: "dashboard; none without a terminal",
 				Flags: "--ui-type"},
 			{Path: "benchmark.runtime.apiPort", Least: new(1.0), Most: new(65535.0), Flags: "--api-port"},

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
 )
 
@@ -328,5 +331,40 @@ func BenchmarkRead(b *testing.B) {
 		if _, problems := parseText(&o, data); len(problems) > 0 {
 			b.Fatal(problems)
 		}
+	}
+}
+
+// A pass of the trace finds 20 of its 38 blocks in an unlimited prefix cache, as AIPerf 0.13 counts them.
+func TestRecordings(t *testing.T) {
+	c := openTraces(t, 7, Spec{}, traceA())[0]
+	blocks, seen := 0, 0
+	byName := map[*bench.Recording]string{}
+	var all []*bench.Recording
+	for _, one := range []*bench.Conversation{c, c.Turns[1].Spawns[0].Children[0]} {
+		for i := range one.Turns {
+			r := one.Turns[i].Recorded
+			byName[r] = name(one.ID, i)
+			all = append(all, r)
+			blocks, seen = blocks+r.Blocks, seen+r.Seen
+			if r.Session != c.Turns[0].Recorded.Session || r.Session.ID != "A" || len(r.Session.Turns) != 7 {
+				t.Errorf("%s is of session %+v", byName[r], r.Session)
+			}
+		}
+	}
+	if blocks != 38 || seen != 20 {
+		t.Errorf("%d of %d blocks were seen, want 20 of 38", seen, blocks)
+	}
+	got := map[string][]string{}
+	for _, r := range all {
+		for _, after := range r.After {
+			got[byName[r]] = append(got[byName[r]], byName[after])
+		}
+	}
+	want := map[string][]string{
+		"A/1": {"A/0"}, "A/2": {"A/1", "A::sa:sub1/1"}, "A/3": {"A/2"}, "A/4": {"A/3"},
+		"A::sa:sub1/0": {"A/1"}, "A::sa:sub1/1": {"A::sa:sub1/0"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what requests followed (-want +got):\n%s", diff)
 	}
 }

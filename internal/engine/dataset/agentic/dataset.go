@@ -3,6 +3,7 @@ package agentic
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -94,7 +95,7 @@ func (d *dataset) pass(o *source.Options) source.Decoder {
 		if err != nil {
 			return source.Row{}, err
 		}
-		p := &play{texts: texts, trace: number, id: g.ID, source: g.Source.SHA256}
+		p := &play{texts: texts, trace: number, id: g.ID, source: g.Source.SHA256, seed: maphash.MakeSeed()}
 		return source.Row{Conversation: *d.spec.conversation(g, p, o.DelayCap)}, nil
 	}
 }
@@ -136,7 +137,7 @@ func (s *Spec) conversation(g *Graph, p *play, limit *time.Duration) *bench.Conv
 	if s.IdleCap != nil {
 		g.shorten(s.IdleCap.Seconds())
 	}
-	pauses, models := g.pauses(s.ThinkOnly, s.AIPerfGaps), s.models(g)
+	pauses, models, recordings := g.pauses(s.ThinkOnly, s.AIPerfGaps), s.models(g), g.recordings()
 	all := map[string]*bench.Conversation{}
 	for _, stream := range g.Streams {
 		c := &bench.Conversation{ID: stream.ID, Mode: bench.MessageArrayWithResponses, Category: string(stream.Kind)}
@@ -145,7 +146,7 @@ func (s *Spec) conversation(g *Graph, p *play, limit *time.Duration) *bench.Conv
 			r := &stream.Requests[i]
 			t := bench.Turn{
 				Script:    &script{strand: strands[stream.ID], turn: i, in: bench.Tokens(r.In)},
-				Recorded:  &bench.Span{Start: seconds(r.T), End: seconds(r.End())},
+				Recorded:  recordings[name(stream.ID, i)],
 				MaxTokens: bench.Tokens(s.answer(stream, i)), InputTokens: bench.Tokens(r.In), Model: models[r.Model],
 			}
 			if !s.IgnoreDelays {

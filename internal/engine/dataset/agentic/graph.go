@@ -171,7 +171,8 @@ func common(a, b []int64) int {
 // sent is a request with what it is known to have in common with an earlier one.
 type sent struct {
 	*Request
-	known int // leading blocks that the request which it continues had, if that is earlier
+	continues *Request // an earlier request; nil = none
+	known     int      // leading blocks of it
 }
 
 // bySending returns all requests in the order of the recording.
@@ -195,7 +196,7 @@ func (g *Graph) bySending() []sent {
 	for _, r := range g.byTime() {
 		one := sent{Request: r}
 		if b := before[r]; b != nil && earlier[b] {
-			one.known = min(r.Shared, len(b.blocks))
+			one.continues, one.known = b, min(r.Shared, len(b.blocks))
 		}
 		earlier[r] = true
 		all = append(all, one)

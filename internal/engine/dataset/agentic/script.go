@@ -2,6 +2,7 @@ package agentic
 
 import (
 	"fmt"
+	"hash/maphash"
 	"slices"
 
 	"aiperfd/internal/engine/bench"
@@ -12,7 +13,8 @@ type play struct {
 	texts  *blockTexts
 	trace  int // number in the input
 	id     string
-	source string // SHA-256 of the record
+	source string       // SHA-256 of the record
+	seed   maphash.Seed // of the ids of parts that are no blocks
 }
 
 // strand is the blocks of the prompts of a stream, by their ranks in the trace: the order in which
@@ -139,6 +141,34 @@ func (s *script) AppendMessages(dst []byte, mark bench.Mark) []byte {
 			dst = appendInside(dst, mark.Text)
 		}
 		dst = append(dst, `"}`...)
+	}
+	return dst
+}
+
+// AppendParts implements [bench.Script].
+func (s *script) AppendParts(dst []bench.PromptPart, mark bench.Mark) []bench.PromptPart {
+	list := s.strand.turns[s.turn].last.listed()
+	p := s.strand.play
+	texts := p.texts
+	ranks := s.strand.blocks(s.turn, list[len(list)-1].to)
+	marked := markedMessage(list, mark)
+	other := func(text string, tokens int, mark bool) {
+		const noRank = 1 << 63
+		dst = append(dst, bench.PromptPart{ID: noRank | maphash.String(p.seed, text), Tokens: int32(tokens), Mark: mark})
+	}
+	for i, m := range list {
+		if i == marked && !mark.Suffix {
+			other(mark.Text, texts.count(mark.Text), true)
+		}
+		for _, rank := range ranks[m.from:m.to] {
+			dst = append(dst, bench.PromptPart{ID: uint64(rank), Tokens: int32(texts.block)})
+		}
+		if m.tail > 0 {
+			other(tailName(s.strand.id, m.turn), m.tail, false)
+		}
+		if i == marked && mark.Suffix {
+			other(mark.Text, texts.count(mark.Text), true)
+		}
 	}
 	return dst
 }

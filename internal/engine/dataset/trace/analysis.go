@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
 )
@@ -179,19 +180,19 @@ func (a *analyzer) blocks(r *Request) {
 	hits, missed := 0, false
 	chain := uint64(0)
 	for i, id := range r.IDs {
-		if !missed && a.ids.has(mix(uint64(id))) {
+		if !missed && a.ids.has(bench.Mix(uint64(id))) {
 			hits++
 		} else {
 			missed = true
 		}
-		chain = mix(chain ^ mix(uint64(id)))
+		chain = bench.Mix(chain ^ bench.Mix(uint64(id)))
 		a.prefixes.add(chain)
-		a.places.add(mix(mix(uint64(i)) ^ uint64(id)))
+		a.places.add(bench.Mix(bench.Mix(uint64(i)) ^ uint64(id)))
 	}
 	for _, id := range r.IDs {
-		a.ids.add(mix(uint64(id)))
+		a.ids.add(bench.Mix(uint64(id)))
 	}
-	a.firsts.add(mix(uint64(r.IDs[0])))
+	a.firsts.add(bench.Mix(uint64(r.IDs[0])))
 	a.rates.add(int(math.Round(float64(hits) / float64(len(r.IDs)) * rateSteps)))
 	a.report.HitRate += float64(hits) / float64(len(r.IDs))
 	a.cacheable += float64(hits) / float64(len(r.IDs)) * float64(r.Input)
@@ -207,7 +208,7 @@ func (a *analyzer) second(r *Request) {
 	}
 	repeated := 0
 	for i, id := range r.IDs {
-		if a.places.repeated(mix(mix(uint64(i)) ^ uint64(id))) {
+		if a.places.repeated(bench.Mix(bench.Mix(uint64(i)) ^ uint64(id))) {
 			repeated++
 		}
 	}
@@ -245,12 +246,4 @@ func (a *analyzer) finish() {
 		s.MaxTurns = max(s.MaxTurns, n)
 	}
 	s.MeanTurns = float64(r.Requests-a.lost) / float64(s.Count)
-}
-
-// mix is the finalizer of SplitMix64, a bijection without visible structure.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -115,7 +115,7 @@ func TestRegistry(t *testing.T) {
 func TestCatalogue(t *testing.T) {
 	seen := make(map[string]bool)
 	units := []string{
-		"ms", "ms/token", "KB", "tokens", "%", "ratio", "requests", "count", "sec", "tokens/sec", "tokens/sec/user",
+		"ms", "ms/token", "ms/1000 tokens", "KB", "tokens", "%", "ratio", "requests", "count", "sec", "tokens/sec", "tokens/sec/user",
 		"requests/sec", "items", "items/sec", "images", "images/sec", "ms/image", "MB", "ns", "J*s", "requests/sec/W", "tokens/sec/W", "good-req/s/W", "W", "J", "mJ/token", "joules/request", "tokens/J",
 		"joules/user", "tokens/sec/gpu",
 	}

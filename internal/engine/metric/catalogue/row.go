@@ -41,24 +41,25 @@ type unit struct {
 
 // The units. Times are kept in nanoseconds.
 var (
-	inMS         = unit{"ms", 1e6, 1e9}
-	inNS         = unit{"ns", 1, 1e9}
-	inMSPerToken = unit{"ms/token", 1e6, 1e9}
-	inKB         = unit{"KB", 1024, 1}
-	inTokens     = plain("tokens")
-	inPercent    = plain("%")
-	inRatio      = plain("ratio")
-	inRequests   = plain("requests")
-	inCount      = plain("count")
-	inSeconds    = plain("sec")
-	inTPS        = plain("tokens/sec")
-	inTPSUser    = plain("tokens/sec/user")
-	inRPS        = plain("requests/sec")
-	inItems      = plain("items")
-	inItemRate   = plain("items/sec")
-	inMSPerImage = unit{"ms/image", 1e6, 1e9}
-	inImages     = unit{"images", 1, 1}
-	inIPS        = unit{"images/sec", 1, 1}
+	inMS            = unit{"ms", 1e6, 1e9}
+	inNS            = unit{"ns", 1, 1e9}
+	inMSPerToken    = unit{"ms/token", 1e6, 1e9}
+	inKB            = unit{"KB", 1024, 1}
+	inTokens        = plain("tokens")
+	inPercent       = plain("%")
+	inRatio         = plain("ratio")
+	inRequests      = plain("requests")
+	inCount         = plain("count")
+	inSeconds       = plain("sec")
+	inTPS           = plain("tokens/sec")
+	inTPSUser       = plain("tokens/sec/user")
+	inRPS           = plain("requests/sec")
+	inItems         = plain("items")
+	inItemRate      = plain("items/sec")
+	inMSPerThousand = unit{"ms/1000 tokens", 1e6, 1e9}
+	inMSPerImage    = unit{"ms/image", 1e6, 1e9}
+	inImages        = unit{"images", 1, 1}
+	inIPS           = unit{"images/sec", 1, 1}
 )
 
 // plain returns a unit whose base values are shown unchanged.

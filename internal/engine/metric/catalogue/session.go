@@ -1,5 +1,7 @@
 package catalogue
 
+import "math"
+
 // reuseRows are about repetition.
 func reuseRows() []Row {
 	return []Row{
@@ -15,7 +17,35 @@ func reuseRows() []Row {
 		total("theoretical_prefix_cache_hit", NoIndividualRecords|TokenizesInputOnly, inPercent,
 			func(t *Totals) float64 { return 100 * t.Reuse.Hits / positive(t.Reuse.Blocks) }).
 			sums(func(t *Totals) (count, sum float64) { return t.Reuse.Blocks, t.Reuse.Hits }),
+		total("expected_prefix_cache_hit", NoIndividualRecords|TokenizesInputOnly, inPercent,
+			func(t *Totals) float64 { return 100 * t.Reuse.Expected / positive(t.Reuse.Replayed) }).
+			sums(func(t *Totals) (count, sum float64) { return t.Reuse.Replayed, t.Reuse.Expected }),
+		record("uncached_input_tokens", TokenizesInputOnly, inTokens, uncached),
+		total("uncached_input_token_throughput", TokenizesInputOnly|LargerIsBetter, inTPS, func(t *Totals) float64 {
+			return t.Sum("uncached_input_tokens") / t.Window
+		}),
+		record("ttft_per_uncached_ktoken", streamedTokens|TokenizesInputOnly, inMSPerThousand, func(v *View) float64 {
+			const least = 256 // tokens: of fewer, the time is not that of their prefill
+			n := uncached(v)
+			return present(n >= least, v.First/n*1000)
+		}),
+		record("cache_hit_gap", TokenizesInputOnly, inTokens, func(v *View) float64 {
+			return count(v.Record.Content.Expected) - count(v.Usage.Cached)
+		}),
 	}
+}
+
+// uncached returns the prompt tokens of a request of a recorded session that were not cached, as the server reports it
+// or, if it does not, as it is expected of a cache of unlimited size.
+func uncached(v *View) float64 {
+	expected := count(v.Record.Content.Expected)
+	switch {
+	case math.IsNaN(expected):
+		return expected
+	case v.Usage.Cached != nil:
+		return count(v.Usage.Input) - count(v.Usage.Cached)
+	}
+	return max(0, v.ISL-expected)
 }
 
 // sessionRows are about conversations of several turns.

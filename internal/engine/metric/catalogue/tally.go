@@ -244,12 +244,14 @@ type Reuse struct {
 	Requests, Unique        float64 // requests with a prompt, and those whose prompt no earlier one had
 	Input, UniqueInput      float64 // their input, in tokens, or in bytes if tokens are not counted
 	Blocks, Hits            float64 // blocks of the prompts of a trace, and those that an unlimited prefix cache had
+	Replayed, Expected      float64 // prompt tokens of recorded sessions, and those that requests before had sent
 	FirstInput, FirstCached float64 // prompt tokens of first turns by the server's count, and those that it had cached
 	CachedReported          bool    // the server has reported cached tokens
 }
 
 func (r *Reuse) add(o *Reuse) {
 	r.Requests, r.Unique, r.Blocks, r.Hits = r.Requests+o.Requests, r.Unique+o.Unique, r.Blocks+o.Blocks, r.Hits+o.Hits
+	r.Replayed, r.Expected = r.Replayed+o.Replayed, r.Expected+o.Expected
 	r.Input, r.UniqueInput = r.Input+o.Input, r.UniqueInput+o.UniqueInput
 	r.FirstInput, r.FirstCached = r.FirstInput+o.FirstInput, r.FirstCached+o.FirstCached
 	r.CachedReported = r.CachedReported || o.CachedReported

@@ -1,0 +1,21 @@
+package collect
+
+import (
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/agents"
+	"aiperfd/internal/engine/metric/measure"
+)
+
+// NewAgents returns the observer that collects the plays of recorded sessions in the phases that enter the results.
+func NewAgents(to *agents.Jobs) RunObserver {
+	return RunObserver{Phase: func(p *spec.Phase, _ *measure.Set) Observer {
+		if !p.Counted() {
+			return Observer{}
+		}
+		return Observer{Observe: to.Add}
+	}}
+}
+
+// expect notes how many tokens of the prompt of a request of a recorded session a prefix cache could have.
+func (r *Run) expect(rec *bench.Record) { rec.Content.Expected = new(r.Prefixes.Add(rec)) }
