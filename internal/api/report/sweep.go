@@ -29,7 +29,7 @@ func sweepColumns(s *results.Sweep) []sweepColumn {
 		for j := range s.Rows[i].Readings {
 			c := &s.Rows[i].Readings[j].Condition
 			if !slices.ContainsFunc(all, func(k sweepColumn) bool { return k.tag == c.Metric && k.stat == c.Statistic }) {
-				all = append(all, sweepColumn{strings.TrimSpace(metricName(c.Metric) + " " + c.Statistic + " " + c.Unit), c.Metric, c.Statistic})
+				all = append(all, sweepColumn{strings.TrimSpace(statisticName(c) + " " + c.Unit), c.Metric, c.Statistic})
 			}
 		}
 	}
@@ -50,6 +50,14 @@ func metricName(tag string) string {
 		return "Good Requests"
 	}
 	return tag
+}
+
+// statisticName returns how people call what a limit is about: the share of good requests has one statistic alone.
+func statisticName(c *results.Condition) string {
+	if c.Metric == sweep.Attainment {
+		return metricName(c.Metric)
+	}
+	return metricName(c.Metric) + " " + c.Statistic
 }
 
 // pairedText adds what a comparison of two servers rests on to a text whose answer is that.
@@ -159,11 +167,7 @@ func readings(e *results.SweepEdge) []results.Reading {
 
 // limitText writes a condition: Time to First Token p95 < 500 ms.
 func limitText(c *results.Condition) string {
-	name := metricName(c.Metric)
-	if c.Metric != sweep.Attainment { // which has one statistic alone
-		name += " " + c.Statistic
-	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", name, c.Operator, view.Compact(&c.Threshold), c.Unit))
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", statisticName(c), c.Operator, view.Compact(&c.Threshold), c.Unit))
 }
 
 // observed returns a reading as text.

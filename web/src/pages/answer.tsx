@@ -32,7 +32,7 @@ export function Answer({ sweep, live }: { sweep: Sweep; live: boolean }): JSX.El
     <Card title={live ? "Answer so far" : "Answer"} class="answer">
       {estimated.map((text) => (
         <p key={text} class="headline">
-          {text}
+          <strong>{text}</strong>
         </p>
       ))}
       {boundaries.map((b) => (
@@ -76,7 +76,11 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
           </>
         ) : b.pass ? (
           <>
-            <span class="muted">Highest {b.parameter.name} within the limits</span> <b>{format.count(b.pass.value)}</b>
+            <span class="muted">
+              Highest {b.parameter.name}
+              {sweep.search?.planner === "capacity" ? " that was measured" : ""} within the limits
+            </span>{" "}
+            <b>{format.count(b.pass.value)}</b>
           </>
         ) : (
           <b>No measured {b.parameter.name} is within the limits</b>

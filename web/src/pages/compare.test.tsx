@@ -115,7 +115,7 @@ test("a change that was not tested looks like none that was, and says why", asyn
     ["not_tested", "not tested"],
     ["equivalent", "equivalent"],
   ]);
-  expect(text(page.querySelector(".reasons"))).toBe("one run of each side has no interval");
+  expect(text(page.querySelector(".reasons"))).toBe("One run of each side has no interval.");
 });
 
 test("runs begin with their profiling, and every one has numbers in the legends", async () => {

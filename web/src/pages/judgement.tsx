@@ -6,6 +6,7 @@ import { embedded } from "../api/embedded";
 import * as format from "../format";
 import { link } from "../router";
 import { change, interval, methods, verdictWords } from "../state/judgement";
+import { statisticName } from "../state/sweep";
 import { Card, ErrorText } from "../ui/parts";
 import "./compare.css";
 import "./sweep.css";
@@ -57,15 +58,15 @@ export function Judgement({ a, b, version }: { a: Side; b: Side; version: string
     <Card title={names} named class="answer judgement">
       <p class="headline">
         <span class={"pill verdict-" + answer.verdict}>{verdictWords[answer.verdict]}</span>
-        <span>
+        <strong>
           {answer.summary}
           {answer.final ? "." : ", so far."}
-        </span>
+        </strong>
       </p>
       <p class="muted">
         A is {a.label}, B is {b.label}. {answer.metrics.length > 0 && `The answer is about ${answer.speaks_for}. `}
         {answer.estimate &&
-          `${answer.estimate.statistic} ${answer.estimate.tag}: ${methods[answer.estimate.method]}, ${answer.estimate.n} ${answer.estimate.unit_of_replication}.`}
+          `${statisticName(answer.estimate.tag, answer.estimate.statistic)}: ${methods[answer.estimate.method]}, ${answer.estimate.n} ${answer.estimate.unit_of_replication}.`}
       </p>
       {answer.metrics.length > 0 && <Metrics of={answer.metrics} />}
       {refused.length > 0 && (
@@ -148,7 +149,7 @@ function Metrics({ of }: { of: Metric[] }): JSX.Element {
       {reasons.length > 0 && (
         <ol class={"reasons muted" + (reasons.length > 1 ? "" : " single")}>
           {reasons.map((r) => (
-            <li key={r}>{r}</li>
+            <li key={r}>{format.sentence(r)}.</li>
           ))}
         </ol>
       )}
@@ -162,7 +163,7 @@ function Evidence({ of }: { of: Answer }): JSX.Element | null {
   return (
     <details>
       <summary>
-        Evidence: {about ? `${about.statistic} ${about.tag}` : "values"} of {of.evidence.length} runs
+        Evidence: {about ? statisticName(about.tag, about.statistic) : "values"} of {of.evidence.length} runs
       </summary>
       <div class="scroll" tabIndex={0} role="region" aria-label="Values of the runs">
         <table class="values">
