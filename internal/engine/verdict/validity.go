@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -412,7 +413,7 @@ func (r *Replay) busy(lanes, need int, from, until time.Duration) float64 {
 	for _, p := range r.plays {
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b *playSpan) int { return int(a.from - b.from) })
+	slices.SortFunc(all, func(a, b *playSpan) int { return cmp.Compare(a.from, b.from) })
 	type edge struct {
 		at time.Duration
 		by int

@@ -29,7 +29,7 @@ type Spec struct {
 // Format is the format weka_trace.
 func Format() source.Format {
 	return source.Format{
-		Name: FormatWeka, Folder: true, MaxRecord: maxRecord, Counts: true,
+		Name: FormatWeka, Folder: true, MaxRecord: maxRecord, Counts: true, Recorded: true,
 		Needs: "block_size, hash_id_scope and requests",
 		Detect: func(h *source.Head) bool {
 			return h.HasAny("block_size") && h.HasAny("hash_id_scope") && h.HasAny("requests")

@@ -58,6 +58,8 @@ type Format struct {
 	// Hoist means that a first turn with the role system is the system message of its
 	// conversation, if the endpoint type takes one.
 	Hoist bool
+	// Recorded means that delays are pauses of a recording, which may be long: none is a mistaken unit.
+	Recorded bool
 	// Counts means that New needs a tokenizer.
 	Counts bool
 	// Detect reports whether a file that begins like this is of the format, and Needs
@@ -486,7 +488,7 @@ func (s *stream) Describe() Description {
 		d.LeftOut = "records that are not used: " + s.about.reasons()
 		d.Warnings = append(d.Warnings, d.LeftOut)
 	}
-	if s.about.longest > longDelay && s.o.DelayCap == nil {
+	if s.about.longest > longDelay && s.o.DelayCap == nil && !s.format.Recorded {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("the longest delay is %v; delays are milliseconds, and no cap is set", s.about.longest))
 	}
 	if s.format.Note != nil {
