@@ -78,7 +78,7 @@ HTTP, shows them live and stores their results.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return exitWith(exitUsage, suggestFlag(cmd, err)) })
 	root.AddCommand(
 		newServeCommand(), newTokenCommand(), newProfileCommand(), newCapacityCommand(), newABCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
-		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newTraceCommand(), newPlotCommand(),
+		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newTraceCommand(), newScenarioCommand(), newPlotCommand(),
 		newCompareCommand(), newGateCommand(), newBaselineCommand(), newReportCommand(), newExportCommand(),
 		newBackupCommand(), newRestoreCommand(), newRunsCommand(), ctl.New(version),
 		newHealthcheckCommand(), newManCommand(), newVersionCommand(),

@@ -27,7 +27,7 @@ func newValidateCommand() *cobra.Command {
 	explain, blockSize := false, 0
 	cmd := &cobra.Command{
 		Use:   "validate [FORMAT] FILE",
-		Short: "Check a benchmark document, or a dataset",
+		Short: "Check a document, a dataset or a result",
 		Long: `Check a benchmark document (JSON or YAML; - reads standard input). All problems
 are listed with their location, and the exit code is 2. A valid document is
 printed as it would run, with all defaults and without secrets. --explain lists
@@ -36,9 +36,16 @@ All records of the dataset are checked too; at most 20 problems are listed.
 
 With a FORMAT, for example mooncake-trace, FILE is a dataset of that format.
 Without one, a folder, or a file whose name ends with .jsonl, .csv, .tsv,
-.parquet or .arrow (and .gz or .zst), is a dataset whose format is detected.`,
+.parquet or .arrow (and .gz or .zst), is a dataset whose format is detected.
+
+If FILE is the folder of a run with a scenario, whether its result counts is
+decided again from its files, and every check is listed. The exit code is 3 if
+the result does not count, or says otherwise than the files.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && isRun(args[0]) {
+				return validateRun(cmd, args[0])
+			}
 			if name := args[len(args)-1]; len(args) == 2 || isDataset(name) {
 				return validateDataset(cmd, strings.Join(args[:len(args)-1], ""), name, blockSize)
 			}

@@ -168,7 +168,7 @@ func TestReportOfPairs(t *testing.T) {
 	for _, part := range []string{
 		"**B is better than A: request latency -4.1 % (-5.0 to -3.2 %).**\n",
 		"| request\\_latency | better | -4.1 % | -5.0 to -3.2 % | 3.0 % |",
-		"- 620 pairs in 1 block. All intervals together hold with 95 %, whenever they are looked at.\n",
+		"- 620 pairs in 1 block. The chance that any of the intervals misses its true change is at most 5 %, however often they are looked at.\n",
 		"- The measurement ended: the answer was known after 31 blocks.\n",
 		"- Doubt: it \\*depends\\* on the order.\n",
 		"b, model m, 2 requests failed",

@@ -16,23 +16,18 @@ import (
 // Answer says whether runs B are better or worse than runs A, how sure that is, and what would
 // decide it if it is open.
 type Answer struct {
-	Schema   string         `json:"schema" example:"aiperfd-answer/1"`
-	Kind     string         `json:"kind" enums:"compare"`
-	Final    bool           `json:"final"` // all runs have ended
-	Question string         `json:"question"`
-	Verdict  Judgement      `json:"verdict" enums:"better,worse,equivalent,inconclusive,invalid,not_comparable"`
-	Summary  string         `json:"summary"`    // the verdict as a sentence
-	A        []string       `json:"a"`          // ids of the runs of the reference
-	B        []string       `json:"b"`          // ids of the runs that are compared with it
-	Speaks   string         `json:"speaks_for"` // these runs, or these configurations
-	Metrics  []MetricAnswer `json:"metrics"`    // of each cell in turn, if sweeps are compared
+	results.AnswerHead
+	Verdict Judgement      `json:"verdict" enums:"better,worse,equivalent,inconclusive,invalid,not_comparable"`
+	Summary string         `json:"summary"` // the verdict as a sentence
+	A       []string       `json:"a"`       // ids of the runs of the reference
+	B       []string       `json:"b"`       // ids of the runs that are compared with it
+	Metrics []MetricAnswer `json:"metrics"` // of each cell in turn, if sweeps are compared
 	// Estimate is that of the metric that the verdict is about; null = nothing is estimated.
 	Estimate *Estimate    `json:"estimate"`
 	Evidence []Evidence   `json:"evidence"`            // the values of its runs
 	Load     []Difference `json:"load_differences"`    // that make the runs incomparable
 	Subject  []Difference `json:"subject_differences"` // what is compared
-	Doubts   []Doubt      `json:"doubts"`
-	Decide   string       `json:"decide,omitempty"` // what would decide open metrics
+	Decide   string       `json:"decide,omitempty"`    // what would decide open metrics
 	// Seeds are those of the documents A and B, if both were measured for the answer: those of the runs follow from them.
 	Seeds []int64 `json:"seeds,omitempty"`
 }
@@ -113,25 +108,18 @@ const (
 	NotComparable Judgement = "not_comparable" // the servers were asked for different things
 )
 
-// Doubt is a reason to trust an answer less.
-type Doubt struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-// doubt adds one; a code is named once.
-func (a *Answer) doubt(code, message string) {
-	if !slices.Contains(a.Doubts, Doubt{code, message}) {
-		a.Doubts = append(a.Doubts, Doubt{code, message})
-	}
-}
-
 // AnswerOptions say how runs are judged.
 type AnswerOptions struct {
 	Margin  float64  // change that counts as none, as a share; 0 = the default of each statistic
 	Metrics []string // that are judged, such as request_latency:p95; none = those of the default question
 	Allow   []string // JSON pointers of values of the load that may differ
 }
+
+// What answers speak for.
+const (
+	theseRuns           = "these runs"
+	theseConfigurations = "these configurations"
+)
 
 // Runs that a verdict on configurations needs.
 const (
@@ -159,11 +147,11 @@ func Judge(a, b []Input, o AnswerOptions) (*Answer, error) {
 		return nil, ErrNothingInCommon
 	}
 	out := &Answer{
-		Schema: results.AnswerSchema, Kind: "compare", Final: true, Question: "Is B better or worse than A?",
-		A: idsOf(a), B: idsOf(b),
-		Speaks: "these configurations", Metrics: []MetricAnswer{}, Evidence: []Evidence{},
-		Load: []Difference{}, Subject: []Difference{}, Doubts: []Doubt{},
+		AnswerHead: results.NewAnswerHead("compare", "Is B better or worse than A?", theseConfigurations),
+		A:          idsOf(a), B: idsOf(b),
+		Metrics: []MetricAnswer{}, Evidence: []Evidence{}, Load: []Difference{}, Subject: []Difference{},
 	}
+	out.Final = true
 	for _, cell := range cells {
 		if err := out.compareLoads(slices.Concat(cell.a, cell.b), o.Allow); err != nil {
 			return nil, err
@@ -178,7 +166,7 @@ func Judge(a, b []Input, o AnswerOptions) (*Answer, error) {
 		out.judgeCell(&cells[i], questions, o.Margin)
 	}
 	if few := len(uncommon(a, b)); few > 0 {
-		out.doubt("cells-missing", fmt.Sprintf(
+		out.AddDoubt("cells-missing", fmt.Sprintf(
 			"%d of the configurations are in one of the sweeps only, and not compared", few))
 	}
 	out.judge()
@@ -190,7 +178,7 @@ func Judge(a, b []Input, o AnswerOptions) (*Answer, error) {
 // judgeCell estimates the metrics of one cell.
 func (a *Answer) judgeCell(c *pair, questions []asked, margin float64) {
 	if !(len(c.a) >= minRuns && len(c.b) >= minRuns || len(c.a) >= minBaseline && len(c.b) == 1) {
-		a.Speaks = "these runs"
+		a.SpeaksFor = theseRuns
 	}
 	defs := definitions(slices.Concat(c.a, c.b))
 	from := len(a.Metrics)
@@ -259,7 +247,7 @@ func (a *Answer) judge() {
 		case m.byInstrument():
 			m.Reason = "the load generator itself may have added " + metric.ValueText(m.instrument, m.Unit) +
 				" to the larger value, which is all of the difference"
-			a.doubt("instrument", "a difference of "+m.Statistic+" "+m.Tag+" is within the error of the load generator; "+
+			a.AddDoubt("instrument", "a difference of "+m.Statistic+" "+m.Tag+" is within the error of the load generator; "+
 				"more runs do not change that, a quieter machine does")
 		case (m.difference.Estimate > 0) == (m.Better == Higher):
 			m.Verdict = IsBetter
@@ -310,11 +298,11 @@ func (a *Answer) decide() string {
 	}
 	const most = 1000
 	switch n := max(minRuns, math.Ceil(runs)); {
-	case n == minRuns && a.Speaks == "these runs":
+	case n == minRuns && a.SpeaksFor == theseRuns:
 		return fmt.Sprintf("at least %d runs on each side, measured alternately: "+
 			"how much runs differ among themselves is not known yet", minRuns)
 	case n <= most:
-		return fmt.Sprintf("about %.0f runs on each side, measured alternately, decide changes of the margins", n)
+		return fmt.Sprintf("about %.0f runs on each side, measured alternately, show changes as large as the margins", n)
 	}
 	return "the runs differ too much among themselves for any sensible number of them; find out why first"
 }

@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -90,8 +91,8 @@ func TestJudge(t *testing.T) {
 			if a.Verdict != tt.verdict || lines(a) != tt.want {
 				t.Errorf("%s: %s\nwant %s: %s", a.Verdict, lines(a), tt.verdict, tt.want)
 			}
-			if wide := len(tt.a) >= 3 && (len(tt.b) >= 3 || len(tt.a) >= 5); wide != (a.Speaks == "these configurations") {
-				t.Errorf("speaks for %s", a.Speaks)
+			if wide := len(tt.a) >= 3 && (len(tt.b) >= 3 || len(tt.a) >= 5); wide != (a.SpeaksFor == theseConfigurations) {
+				t.Errorf("speaks for %s", a.SpeaksFor)
 			}
 			if len(a.Doubts) > 0 {
 				t.Errorf("doubts: %v", a.Doubts)
@@ -171,7 +172,7 @@ compared: /endpoint/urls/0 http://a, http://b
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Verdict != IsWorse || !slices.ContainsFunc(got.Doubts, func(d Doubt) bool { return d.Code == "load-differs" }) {
+	if got.Verdict != IsWorse || !slices.ContainsFunc(got.Doubts, func(d results.AnswerDoubt) bool { return d.Code == "load-differs" }) {
 		t.Errorf("allowed: %s, doubts %v", got.Verdict, got.Doubts)
 	}
 }

@@ -23,46 +23,46 @@ func (a *Answer) addDoubts(c *pair, metrics []MetricAnswer) {
 	for i := range both {
 		r := both[i].Run
 		if r.Version != both[0].Run.Version {
-			a.doubt("version-differs", "the runs were measured by different versions of aiperfd")
+			a.AddDoubt("version-differs", "the runs were measured by different versions of aiperfd")
 		}
 		if s := both[i].Snapshot; s != nil && !s.Final {
 			a.Final = false
-			a.doubt("not-final", "some of the runs have not ended; their results still change")
+			a.AddDoubt("not-final", "some of the runs have not ended; their results still change")
 		}
 		if r.Client == nil {
 			continue
 		}
 		for _, m := range metrics {
 			if verdict.Of(r.Client.Reasons, m.Tag) == verdict.Suspect {
-				a.doubt("client-suspect", "the load generator may have changed "+m.Tag+" in some of the runs")
+				a.AddDoubt("client-suspect", "the load generator may have changed "+m.Tag+" in some of the runs")
 			}
 		}
 	}
-	doubtCaches(a.doubt, compared{"A", left}, compared{"B", right})
+	doubtCaches(a.AddDoubt, compared{"A", left}, compared{"B", right})
 	for i := range metrics {
 		for _, runs := range [][]Input{left, right} {
 			if drifts(runs, &metrics[i]) {
-				a.doubt("drift-across-runs", fmt.Sprintf("%s %s rises or falls from run to run of one side, "+
+				a.AddDoubt("drift-across-runs", fmt.Sprintf("%s %s rises or falls from run to run of one side, "+
 					"as if the server had changed in time", metrics[i].Statistic, metrics[i].Tag))
 			}
 		}
 	}
 	if slices.ContainsFunc(metrics, func(m MetricAnswer) bool { return m.short }) {
-		a.doubt("too-short", "some numbers change more slowly than a sixteenth of a run, "+
+		a.AddDoubt("too-short", "some numbers change more slowly than a sixteenth of a run, "+
 			"so the runs do not show how sure they are; longer runs do")
 	}
 	for _, tag := range []string{"input_sequence_length", "output_sequence_length"} {
 		if !lengthsDiffer(left, right, tag) {
 			continue
 		}
-		a.doubt("lengths-differ", fmt.Sprintf("mean %s is %.4g in A and %.4g in B", tag,
+		a.AddDoubt("lengths-differ", fmt.Sprintf("mean %s is %.4g in A and %.4g in B", tag,
 			*meanLength(left, tag), *meanLength(right, tag)))
 		if tag == "output_sequence_length" {
 			withhold(metrics, "request_latency", "answers of A and B are not equally long")
 		}
 	}
 	if len(left) > 1 && len(right) > 1 && (isBefore(left, right) || isBefore(right, left)) {
-		a.doubt("not-interleaved", "all runs of one side were measured before those of the other, "+
+		a.AddDoubt("not-interleaved", "all runs of one side were measured before those of the other, "+
 			"so a change of the server in time looks like one between A and B")
 	}
 }

@@ -77,19 +77,14 @@ const (
 
 // GateAnswer says whether a candidate passes a gate, how sure that is, and what would decide it if it is open.
 type GateAnswer struct {
-	Schema   string        `json:"schema" example:"aiperfd-answer/1"`
-	Kind     string        `json:"kind" enums:"gate"`
-	Final    bool          `json:"final"` // no further run of the candidate follows
-	Question string        `json:"question"`
+	results.AnswerHead
 	Verdict  GateVerdict   `json:"verdict" enums:"pass,fail,inconclusive,invalid,not_comparable"`
-	Speaks   string        `json:"speaks_for"` // these runs, or these configurations
 	Rules    []RuleAnswer  `json:"rules"`
 	Baseline *BaselineUsed `json:"baseline"`            // null = none
 	Runs     []string      `json:"candidate"`           // ids, in the order of their measurement
 	Looks    []int         `json:"looks"`               // planned; empty = the runs were given
 	Load     []Difference  `json:"load_differences"`    // that make the runs incomparable
 	Subject  []Difference  `json:"subject_differences"` // what is compared
-	Doubts   []Doubt       `json:"doubts"`
 	Stop     string        `json:"stop_reason,omitempty"`
 	Decide   string        `json:"decide,omitempty"` // what would decide open rules
 	Version  string        `json:"aiperfd_version"`
@@ -113,9 +108,10 @@ func (g *Gate) Judge(candidate []Input) (*GateAnswer, error) {
 		return nil, err
 	}
 	out := &GateAnswer{
-		Schema: results.AnswerSchema, Kind: "gate", Question: "May the candidate pass?", Version: g.Version, Stop: g.Stop, Seed: g.Seed,
+		AnswerHead: results.NewAnswerHead("gate", "May the candidate pass?", theseRuns),
+		Version:    g.Version, Stop: g.Stop, Seed: g.Seed,
 		Rules: make([]RuleAnswer, len(rules)), Runs: idsOf(candidate), Looks: append([]int{}, g.Looks...),
-		Load: []Difference{}, Subject: []Difference{}, Doubts: []Doubt{}, Speaks: "these runs",
+		Load: []Difference{}, Subject: []Difference{},
 	}
 	var base []Input
 	if g.Baseline != nil {
@@ -123,7 +119,7 @@ func (g *Gate) Judge(candidate []Input) (*GateAnswer, error) {
 		out.Baseline = &BaselineUsed{Name: g.Baseline.Name, Revision: g.Baseline.Revision, Runs: idsOf(base)}
 	}
 	if len(candidate) >= minRuns {
-		out.Speaks = "these configurations"
+		out.SpeaksFor = theseConfigurations
 	}
 	for i, r := range rules {
 		out.Rules[i] = RuleAnswer{
@@ -316,11 +312,7 @@ func (a *GateAnswer) decide(base []Input) string {
 
 // addDoubts adds the reasons to trust the answer less.
 func (a *GateAnswer) addDoubts(reference *Reference, candidate []Input) {
-	add := func(code, message string) {
-		if !slices.Contains(a.Doubts, Doubt{code, message}) {
-			a.Doubts = append(a.Doubts, Doubt{code, message})
-		}
-	}
+	add := a.AddDoubt
 	var base []Input
 	if reference != nil {
 		base = reference.Runs

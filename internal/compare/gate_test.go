@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -124,7 +125,7 @@ func TestGateRules(t *testing.T) {
 		{"better", p95 + "<+5%", []float64{100, 101, 99}, []float64{50, 51, 49}, GatePass, "-50.01 [-52.04, -47.88]"},
 		{"lower throughput", "output_token_throughput>-3%", []float64{100, 101, 99}, []float64{90, 91, 89}, GateFail, "-10 [-12.14, -7.808]"},
 		{"noise", p95 + "<+5%", []float64{100, 120, 90}, []float64{110, 95, 125}, GateInconclusive,
-			"6.545 [-22.72, 46.9]: no change and the largest change that is allowed cannot be told apart"},
+			"6.545 [-22.72, 46.9]: the interval contains both no change and the largest change that is allowed"},
 		{"errors, by points", "request_error_rate<+1%", []float64{1, 1.1, 0.9}, []float64{4, 4.1, 3.9}, GateFail, "3 [2.773, 3.227]"},
 		{"a baseline of two runs", p95 + "<+5%", []float64{100, 101}, []float64{150, 151, 149}, GateInconclusive,
 			": the baseline has 2 of the 3 runs that a decision on changes needs"},
@@ -270,7 +271,7 @@ func TestGateDoubts(t *testing.T) {
 	warm := func(seed int64) bool {
 		again[0].Run.Seed, g.Baseline.Runs[2].Run.Seed = seed, 5
 		answer, err := g.Judge(again)
-		return err == nil && slices.ContainsFunc(answer.Doubts, func(d Doubt) bool { return d.Code == "warm-second" })
+		return err == nil && slices.ContainsFunc(answer.Doubts, func(d results.AnswerDoubt) bool { return d.Code == "warm-second" })
 	}
 	if !warm(5) || warm(6) {
 		t.Errorf("doubt warm-second with the prompts of the baseline: %v, with others: %v", warm(5), warm(6))
@@ -459,7 +460,7 @@ func TestGateOpen(t *testing.T) {
 		reason, decide string
 	}{
 		{"ttft<+3%", base, []float64{103, 102.4, 103.2, 102.6}, "the interval contains the largest change that is allowed", "and as many of the baseline"},
-		{"ttft<+3%", base, []float64{96, 108, 99, 104}, "no change and the largest change that is allowed cannot be told apart", "and as many of the baseline"},
+		{"ttft<+3%", base, []float64{96, 108, 99, 104}, "the interval contains both no change and the largest change that is allowed", "and as many of the baseline"},
 		{"ttft<400", nil, []float64{404, 398, 402}, "the interval contains the limit", "runs of the candidate decide"},
 	} {
 		g := Gate{Rules: []Rule{mustRule(t, tt.rule)}, Baseline: tt.base}

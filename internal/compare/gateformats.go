@@ -134,7 +134,7 @@ func (a *GateAnswer) notes() []string {
 	}
 	for i := range a.Rules {
 		if r := &a.Rules[i]; r.Reason != "" {
-			out = append(out, r.Text+": "+r.Reason)
+			out = append(out, r.Sentence())
 		}
 	}
 	for i := range a.Subject {

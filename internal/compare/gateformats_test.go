@@ -54,8 +54,8 @@ time_to_first_token:p95<110         –        110  ms          –  106 to 115 
 request_latency<6                   –          –  ms          –  –                     –  invalid
 
 baseline: main@2, 3 runs
-time_to_first_token:p95<110: the interval contains the limit
-request_latency<6: the load generator distorted it in a run of the candidate
+time_to_first_token:p95<110: 110 ms (interval 106 to 115), inconclusive: the interval contains the limit
+request_latency<6: invalid: the load generator distorted it in a run of the candidate
 what would decide it: the candidate is so near the limit that no sensible number of runs decides it
 `
 	a := example(t)

@@ -109,7 +109,7 @@ func TestJudgeShortRuns(t *testing.T) {
 	if m := a.Metrics[0]; m.Verdict != Inconclusive || m.Reason != reasonShort || m.P != nil || m.Change == nil {
 		t.Errorf("p50: %s", lines(a))
 	}
-	if !slices.ContainsFunc(a.Doubts, func(d Doubt) bool { return d.Code == "too-short" }) {
+	if !slices.ContainsFunc(a.Doubts, func(d results.AnswerDoubt) bool { return d.Code == "too-short" }) {
 		t.Errorf("doubts = %v", a.Doubts)
 	}
 	if m := a.Metrics[1]; m.Method != methodMover || m.Verdict != Equivalent {
@@ -215,7 +215,7 @@ func TestJudgeSweeps(t *testing.T) {
 	if got, want := *a.Metrics[1].P, 2**alone.Metrics[0].P; math.Abs(got-want) > 1e-12 {
 		t.Errorf("p = %v in a family of two, want %v", got, want)
 	}
-	if !slices.ContainsFunc(a.Doubts, func(d Doubt) bool { return d.Code == "cells-missing" }) {
+	if !slices.ContainsFunc(a.Doubts, func(d results.AnswerDoubt) bool { return d.Code == "cells-missing" }) {
 		t.Errorf("doubts = %v", a.Doubts)
 	}
 	if _, err := Judge(sweep("a", "concurrency 2"), side(t, "b", start, 100), AnswerOptions{}); err == nil {

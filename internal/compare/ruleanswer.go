@@ -105,7 +105,7 @@ func (r *RuleAnswer) open(low, high float64) string {
 		return "the load generator itself may have added " + metric.ValueText(r.instrument, r.Unit) +
 			", which is all of the difference"
 	case r.relative() && within(0) && within(r.tolerance):
-		return "no change and the largest change that is allowed cannot be told apart"
+		return "the interval contains both no change and the largest change that is allowed"
 	case r.relative() && within(r.tolerance):
 		return "the interval contains the largest change that is allowed"
 	case !r.relative() && within(0):

@@ -157,7 +157,7 @@ func (a *Answer) Notes() []string {
 	if len(a.Load) > 0 {
 		out = append(out, "compare runs of the same load, or accept a difference: --allow POINTER")
 	}
-	if len(a.Metrics) > 0 && a.Speaks == "these runs" {
+	if len(a.Metrics) > 0 && a.SpeaksFor == theseRuns {
 		out = append(out, fmt.Sprintf("The answer is about these runs: another run of the same configuration may differ. "+
 			"%d runs on each side speak for the configurations.", minRuns))
 	}

@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -119,5 +121,57 @@ profiling s1.3 52.986731501s-53.986731501s
 			t.Errorf("requests:\n%s\nwant:\n%s", got, want)
 		}
 		b.stop()
+	})
+}
+
+// Each play of a session has one marker, in every prompt of all its streams and in its primers, and no other play has it.
+func TestOneMarkerPerPlay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var heard bodyRecorder
+		b := newBed(t, timing(t, time.Second, 0), heard.wrap)
+		data := "  tokenizer: {name: builtin}\n" +
+			"  dataset: {type: file, format: weka_trace, cacheBust: {target: first_turn_prefix}, records: [" + sessionTrace + "]}"
+		b.run(document("type: agentic_replay, concurrency: 1, sessions: 2, laneStart: spread, trajectoryStartMinRatio: 0.1, trajectoryStartMaxRatio: 0.15", data))
+		marker := regexp.MustCompile(`\[rid:[0-9a-f]{12}\]`)
+		requests := map[string]int{}
+		for _, body := range heard.bodies {
+			found := marker.FindAllString(body, -1)
+			if len(found) != 1 {
+				t.Fatalf("markers %q in %.200s", found, body)
+			}
+			requests[found[0]]++
+		}
+		var plays []int
+		for _, n := range requests {
+			plays = append(plays, n)
+		}
+		slices.Sort(plays)
+		if want := []int{5, 6}; !slices.Equal(plays, want) { // two primers and what was left of the first play; the second one
+			t.Errorf("requests by marker: %v, want %v", plays, want)
+		}
+		b.stop()
+	})
+}
+
+// More lanes than sessions would send the same prompts at the same time, unless they have markers.
+func TestMoreLanesThanSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct{ set, want string }{
+			{"", "2 lanes need as many sessions, and there are 1: "},
+			{"synthesis: {allowDatasetWrap: true}, ", ""},
+			{"cacheBust: {target: first_turn_prefix}, ", ""},
+		} {
+			b := newBed(t, timing(t, time.Second, 0), nil)
+			data := "  tokenizer: {name: builtin}\n  dataset: {type: file, format: weka_trace, " + tt.set + "records: [" + sessionTrace + "]}"
+			r := b.run(document("type: agentic_replay, concurrency: 2, sessions: 3", data))
+			failure := ""
+			if r.Error != nil {
+				failure = r.Error.Message
+			}
+			if (tt.want == "") != (failure == "") || !strings.Contains(failure, tt.want) {
+				t.Errorf("%s: %q, want %q", tt.set, failure, tt.want)
+			}
+			b.stop()
+		}
 	})
 }

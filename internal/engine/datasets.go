@@ -230,6 +230,7 @@ func (d *datasets) describe() export.Dataset {
 	if len(d.readers) > 0 {
 		about := d.readers[0].Describe()
 		out.Source, out.Revision = about.Path, about.Revision
+		out.Entries, out.LeftOut = about.Entries, about.LeftOut
 	}
 	return out
 }

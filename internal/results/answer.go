@@ -23,7 +23,7 @@ const (
 // kind. Make one with [NewAnswerHead].
 type AnswerHead struct {
 	Schema    string        `json:"schema" example:"aiperfd-answer/1"`
-	Kind      string        `json:"kind" enums:"capacity,ab"`
+	Kind      string        `json:"kind" enums:"capacity,ab,compare,gate"`
 	Final     bool          `json:"final"` // no further measurement changes it
 	Question  string        `json:"question"`
 	SpeaksFor string        `json:"speaks_for" example:"these runs"` // whose variation its intervals include

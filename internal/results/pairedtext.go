@@ -61,8 +61,8 @@ func signedText(v float64, unit string) string {
 func (a *Answer) PairedNotes() []string {
 	p := a.Paired
 	var notes []string
-	notes = append(notes, fmt.Sprintf("%s in %s. All intervals together hold with 95 %%, "+
-		"whenever they are looked at.", view.Plural(p.Pairs, "pair"), view.Plural(int64(len(p.Blocks)), "block")))
+	notes = append(notes, fmt.Sprintf("%s in %s. The chance that any of the intervals "+
+		"misses its true change is at most 5 %%, however often they are looked at.", view.Plural(p.Pairs, "pair"), view.Plural(int64(len(p.Blocks)), "block")))
 	if a.Stop.Text != "" {
 		notes = append(notes, "The measurement ended: "+a.Stop.Text+".")
 	}

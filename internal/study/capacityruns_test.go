@@ -5,6 +5,8 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/mock"
 	"aiperfd/internal/mock/options"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -126,6 +129,71 @@ func TestCapacityCancelled(t *testing.T) {
 		ended, a := d.wait(parent)
 		if ended.State != bench.StateCancelled || a.Stop.Reason != "cancelled" || !a.Final || len(a.Evidence) < 2 {
 			t.Errorf("%s, %+v, %d probes", ended.State, a.Stop, len(a.Evidence))
+		}
+	})
+}
+
+// TestCapacityOverloaded: a probe far above the capacity is ended before the server drowns in it, and the search goes on
+// below.
+func TestCapacityOverloaded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newSlow(t, 1)
+		ended, a := d.wait(d.submitDocument(capacityOf(1, 250, 8, 400, 200, 4)))
+		if ended.State != bench.StateCompleted || len(a.Evidence) != 4 {
+			t.Fatalf("%s (%s), %d probes", ended.State, ended.StateReason, len(a.Evidence))
+		}
+		over := &a.Evidence[1]
+		if over.X != 200 || !slices.Contains(over.Flags, "overload") || over.Value > 0.5 {
+			t.Errorf("the second probe: %+v", over)
+		}
+		children, err := d.service.List(t.Context(), run.Query{Parent: ended.ID, Sort: run.SortCreated})
+		if err != nil || len(children.Runs) < 2 {
+			t.Fatalf("%d runs, %v", len(children.Runs), err)
+		}
+		if took := children.Runs[1].EndedAt.Sub(*children.Runs[1].StartedAt); took > 20*time.Second {
+			t.Errorf("the overloaded server was under load for %v", took)
+		}
+		for i := 2; i < len(a.Evidence); i++ {
+			if x := a.Evidence[i].X; x >= 200 || x <= 8 {
+				t.Errorf("probe %d is at %v", i+1, x)
+			}
+		}
+		t.Logf("%s: %v", a.Verdict, a.Sentences)
+	})
+}
+
+// TestCapacityCollapsed: a server that stays slow for minutes after it was overloaded bears less on the way down than on
+// the way up, and the answer says that.
+func TestCapacityCollapsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 60 // requests at a time that it bears
+		var inFlight, recovers atomic.Int64
+		server, err := mock.New(mock.Options{ITL: mock.ConstDelay(10 * time.Millisecond), Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { server.Close() })
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n := inFlight.Add(1)
+			defer inFlight.Add(-1)
+			each := int64(2)
+			if n > most {
+				recovers.Store(time.Now().Add(8 * time.Minute).UnixNano())
+			}
+			if time.Now().UnixNano() < recovers.Load() {
+				each = 30
+			}
+			r.Header.Set("X-Mock-TTFT", fmt.Sprintf("const:%dms", 100+each*n))
+			server.Handler().ServeHTTP(w, r)
+		})
+		d := newArena(t, t.TempDir(), map[string]http.Handler{"a": handler})
+		ended, a := d.wait(d.submitDocument(capacityOf(1, 220, 8, 400, 64, 10)))
+		doubted := slices.ContainsFunc(a.Doubts, func(d results.AnswerDoubt) bool { return d.Code == "hysteresis" })
+		if ended.State != bench.StateCompleted || !doubted {
+			t.Errorf("%s: %s, doubts %v", ended.State, a.Sentences[0], a.Doubts)
+			for _, e := range a.Evidence {
+				t.Logf("  %s at %v: %.3f %v", e.Role, e.X, e.Value, e.Flags)
+			}
 		}
 	})
 }

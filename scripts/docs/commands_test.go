@@ -17,7 +17,7 @@ import (
 // guides are the pages that explain tasks. Their flags are checked in running text, too.
 var guides = []string{
 	"README.md", "docs/first-benchmark.md", "docs/tls-and-keys.md", "docs/pick-a-concurrency.md", "docs/how-much-load.md",
-	"docs/why-is-it-slow.md", "docs/replay.md",
+	"docs/why-is-it-slow.md", "docs/replay.md", "docs/agents.md",
 	"docs/ci.md", "docs/daemon.md", "docs/trust.md", "docs/coming-from.md",
 }
 

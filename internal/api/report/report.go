@@ -23,6 +23,7 @@ import (
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/verdict"
 	finished "aiperfd/internal/results"
 	"aiperfd/internal/run"
@@ -99,6 +100,7 @@ type content struct {
 	errors     wire.Errors                 // of a single run
 	server     *diagnose.Server            // of a single run; nil = the metrics of its servers were not read
 	gpu        *gpu.Report                 // of a single run; nil = its GPUs were not read
+	path       *paths.Report               // of a single run; nil = the kernel counted nothing
 	answers    map[string]json.RawMessage  // of the API, by the path by which the page asks for them
 }
 
@@ -170,7 +172,7 @@ func (m *Maker) collect(ctx context.Context, ids []string) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.server, c.gpu = telemetry.Server, telemetry.GPU
+	c.server, c.gpu, c.path = telemetry.Server, telemetry.GPU, telemetry.Path
 	return c, errors.Join(c.keep(runPath(ids[0])+"/errors", &c.errors), c.keep(runPath(ids[0])+"/telemetry", telemetry))
 }
 

@@ -87,6 +87,7 @@ func (c *content) text() *text {
 		t.add(byPhase(snap), openLoop(snap), c.latencies(), corrected(c.comparison), rates(c.comparison))
 		t.add(servers(c.server)...)
 		t.add(gpus(c.gpu)...)
+		t.add(network(c.path))
 		t.add(speculation(c.comparison, snap), byCategory(r))
 		t.add(objectives(r), attainment(c.comparison), failures(&c.errors))
 	}

@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
+	"aiperfd/internal/study/capacity"
 	"aiperfd/internal/study/cell"
 	studyexport "aiperfd/internal/study/export"
 	"aiperfd/internal/study/search"
@@ -326,7 +327,11 @@ func capacityNotes(r *studyexport.Report) []string {
 	if a.Stop.Text == "" {
 		return a.Sentences
 	}
-	return append(slices.Clip(a.Sentences), "The search ended: "+a.Stop.Text+".")
+	out := append(slices.Clip(a.Sentences), "The search ended: "+a.Stop.Text+".")
+	if a.Decide.Needs != "" && a.Verdict != string(capacity.Estimated) { // the sentences have what a narrower interval takes
+		out = append(out, "What would decide it: "+a.Decide.Needs+".")
+	}
+	return out
 }
 
 // studyNotes returns the lines below the table.

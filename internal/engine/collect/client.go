@@ -40,7 +40,9 @@ type ClientOptions struct {
 }
 
 // NewClient returns the client of a phase.
-func NewClient(o ClientOptions) *Client { return &Client{options: o} }
+func NewClient(o ClientOptions) *Client {
+	return &Client{options: o, Tally: verdict.Tally{Replay: verdict.NewReplay(o.Phase.Lanes != nil)}}
+}
 
 // Observer returns what observes the phase.
 func (c *Client) Observer() Observer {

@@ -38,10 +38,11 @@ type Document struct {
 	injected  []string  // values that substitutions put into secret places
 	// those of injected that ${secret:NAME} gave; they are shown nowhere
 	confidential []string
-	keySource    string   // the flag, variable or member that gave the API key
-	untrusted    bool     // files only under roots
-	roots        []string // nil = any, or none if untrusted
-	study        *Study   // nil = one run
+	keySource    string    // the flag, variable or member that gave the API key
+	untrusted    bool      // files only under roots
+	roots        []string  // nil = any, or none if untrusted
+	study        *Study    // nil = one run
+	scenario     *Scenario // nil = none
 }
 
 // Metadata describes a run for its users and for the queue; it does not affect what is
@@ -70,18 +71,20 @@ type Benchmark struct {
 	SLOs      Objectives `json:"slos"` // metric tag → threshold in the metric's display unit
 	// RunSLOs are objectives on the statistics of a run, such as
 	// "p99(time_to_first_token) < 500ms".
-	RunSLOs       []string       `json:"runSlos,omitempty"`
-	Gates         Gates          `json:"gates,omitzero"`
-	TokenDeadline *TokenDeadline `json:"tokenDeadline,omitempty"` // of the tokens of each request
-	Tokenizer     Tokenizer      `json:"tokenizer"`
-	GPUTelemetry  GPUTelemetry   `json:"gpuTelemetry"`
-	ServerMetrics ServerMetrics  `json:"serverMetrics"`
-	Path          Path           `json:"path"`
-	Runtime       Runtime        `json:"runtime"`
-	Logging       Logging        `json:"logging"`
-	Client        Client         `json:"client"`
-	OTel          OTel           `json:"otel"`
-	MLflow        MLflow         `json:"mlflow"`
+	RunSLOs        []string       `json:"runSlos,omitempty"`
+	Gates          Gates          `json:"gates,omitzero"`
+	TokenDeadline  *TokenDeadline `json:"tokenDeadline,omitempty"` // of the tokens of each request
+	Tokenizer      Tokenizer      `json:"tokenizer"`
+	GPUTelemetry   GPUTelemetry   `json:"gpuTelemetry"`
+	ServerMetrics  ServerMetrics  `json:"serverMetrics"`
+	Path           Path           `json:"path"`
+	Runtime        Runtime        `json:"runtime"`
+	Logging        Logging        `json:"logging"`
+	Client         Client         `json:"client"`
+	OTel           OTel           `json:"otel"`
+	MLflow         MLflow         `json:"mlflow"`
+	Scenario       *string        `json:"scenario"`       // name of a set of rules, or NAME@VERSION; nil = none
+	UnsafeOverride bool           `json:"unsafeOverride"` // broken rules of the scenario are warnings
 }
 
 // Models are the model names that requests carry.
@@ -250,7 +253,9 @@ type Dataset struct {
 	UseThinkTimeOnly bool `json:"useThinkTimeOnly,omitempty"` // format weka_trace: pauses are the recorded think times
 	// format weka_trace: longest time from a request to the next one of its trace
 	TraceIdleGapCap *Seconds `json:"traceIdleGapCapSeconds"`
-	GapRule         string   `json:"gapRule,omitempty"` // format weka_trace: what pauses begin after; critical
+	// traces: share of the sessions that are used, > 0, ≤ 1; nil = all
+	TraceSessionSampleRatio *float64 `json:"traceSessionSampleRatio"`
+	GapRule                 string   `json:"gapRule,omitempty"` // format weka_trace: what pauses begin after; critical
 }
 
 // Synthesis changes a trace: the options of AIPerf with these names. Absent factors are 1,
@@ -261,8 +266,9 @@ type Synthesis struct {
 	PrefixRootMultiplier *int     `json:"prefixRootMultiplier"` // trees of prefixes, which share nothing
 	PromptLenMultiplier  *float64 `json:"promptLenMultiplier"`  // of the rest of prompts
 	OutputLenMultiplier  *float64 `json:"outputLenMultiplier"`
-	MaxISL               *int     `json:"maxIsl"` // requests with longer prompts are left out
-	MaxOSL               *int     `json:"maxOsl"` // longer answers are cut
+	MaxISL               *int     `json:"maxIsl"`           // requests with longer prompts are left out
+	MaxOSL               *int     `json:"maxOsl"`           // longer answers are cut
+	AllowDatasetWrap     bool     `json:"allowDatasetWrap"` // format weka_trace: more lanes than traces may play a trace at a time
 }
 
 // Speedup returns the factor that divides the times and delays of a dataset.

@@ -64,6 +64,8 @@ func (d *Draft) decode() *input {
 	if !d.options.Resolved && template.Render(d.Root, &d.Report) {
 		d.Root = schema.Expand(d.Root, shorthandReporter{&d.Report}) // of what the templates made
 	}
+	nameCorpora(d)
+	in.doc.scenario = layScenario(d)
 	addPrimers(d.Root)
 	in.Options.IgnoreUnsupported = isTrue(d.Root.Get("ignoreUnsupported"))
 	in.Document(d.Root, in.doc)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
@@ -104,6 +105,7 @@ func checkLanes(in *input, p *Phase, path string) {
 		checkPrimers(in, path)
 		return
 	}
+	checkPrimerMarkers(in)
 	if low, high := p.TrajectoryStartMinRatio, p.TrajectoryStartMaxRatio; low != nil && high != nil && *low > *high {
 		in.Conflict(path+".trajectoryStartMinRatio", fmt.Sprintf("%v is more than trajectoryStartMaxRatio, %v", *low, *high))
 	}
@@ -115,10 +117,22 @@ func checkLanes(in *input, p *Phase, path string) {
 	}
 }
 
+// checkPrimerMarkers reports a marker that only the warm-up has: primers would bring other prompts into the caches than
+// those that follow.
+func checkPrimerMarkers(in *input) {
+	for i := range in.doc.Benchmark.Datasets {
+		target := in.doc.Benchmark.Datasets[i].CacheBust.Target
+		if at := datasetPath(i) + ".cacheBust.target"; strings.HasPrefix(target, "warmup_isolation_") && in.Has(at) {
+			in.Conflict(at, target+" gives the warm-up prompts of its own, so that the primers of the type "+AgenticReplay+
+				" would bring none of the sessions into the caches; use first_turn_prefix, which gives each play of a session a marker")
+		}
+	}
+}
+
 // checkPrimers checks a warm-up of recorded sessions, which is what the phase that follows it makes it.
 func checkPrimers(in *input, path string) {
 	for _, field := range append(laneFields(), "burstPhaseStarts", "requests", "sessions", "duration", "concurrency") {
-		if in.Has(path + "." + field) {
+		if in.Has(path+"."+field) && !isFalse(in.At(path+"."+field)) {
 			in.Conflict(path+"."+field, "a warm-up of type "+AgenticReplay+" sends the primers of the phase that follows it; give that phase the field")
 		}
 	}

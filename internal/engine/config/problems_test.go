@@ -244,7 +244,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"two traceparents", `otel: {propagate: all}, endpoint: {headers: {TraceParent: x}}`, "#/benchmark/endpoint/headers/TraceParent conflict"},
 	{"otel timeout", `otel: {metricsUrl: h, timeout: 0}`, "#/benchmark/otel/timeout out-of-range"},
 	{"accuracy", `accuracy: {benchmark: mmlu}`, "#/benchmark/accuracy unsupported-feature"},
-	{"scenario", `scenario: x`, "#/benchmark/scenario unsupported-feature"},
+	{"scenario", `scenario: x`, "#/benchmark/scenario bad-enum"},
 	{"slices", `artifacts: {sliceDuration: 0}`, "#/benchmark/artifacts/sliceDuration out-of-range"},
 	{"summary format", `artifacts: {summary: [csv]}`, "#/benchmark/artifacts/summary wrong-type"},
 	{"decimals", `artifacts: {csvPrecision: 13}`, "#/benchmark/artifacts/csvPrecision out-of-range"},

@@ -49,6 +49,7 @@ func (p *page) headline(r *Report) {
 	} else {
 		p.entry(red, "Result", "no latency or throughput to report: no request succeeded", 0)
 	}
+	p.validity(r)
 	p.warnings(r, headlineLines-1-(p.lines()-from))
 	p.folder()
 }
@@ -400,12 +401,33 @@ func (p *page) clientReport(r *Report) {
 	}
 }
 
+// validity prints whether the result counts for its scenario, and if not, every reason.
+func (p *page) validity(r *Report) {
+	v := r.Validity
+	if v == nil {
+		return
+	}
+	if v.Valid {
+		p.entry(green, "Scenario", v.Line(), 0)
+		return
+	}
+	p.entry(red, "Scenario", v.Line(), 0)
+	for _, c := range v.Checks {
+		if !c.OK {
+			p.entry("", "", c.ID+": "+c.Text(), 0)
+		}
+	}
+}
+
+// NotValid is the code of the warning about a result that does not count for its scenario.
+const NotValid = "not-valid"
+
 // warnings prints the most important warnings, as many as fit on room lines, but at least
 // one, and how many are left. Each is printed whole, since many end with the remedy. Warnings
 // that repeat other lines of the headline are omitted.
 func (p *page) warnings(r *Report, room int) {
 	notes := slices.DeleteFunc(slices.Clone(r.Warnings), func(n bench.Warning) bool {
-		return strings.HasPrefix(n.Code, "client-") || n.Code == "request-errors" || r.onlyWithholds(n)
+		return strings.HasPrefix(n.Code, "client-") || n.Code == "request-errors" || n.Code == NotValid || r.onlyWithholds(n)
 	})
 	switch {
 	case r.Cancelled:

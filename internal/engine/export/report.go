@@ -69,6 +69,8 @@ type Report struct {
 
 	Path *paths.Report `json:"path,omitempty"` // how the network behaved; nil = nothing was counted
 
+	Validity *verdict.Validity `json:"validity,omitempty"` // whether the result counts for its scenario; nil = it has none
+
 	Agents *agents.Report `json:"agents,omitempty"` // what the replay of recorded sessions measured; nil = none was replayed
 
 	Layout Layout `json:"layout"`
@@ -184,4 +186,6 @@ type Dataset struct {
 	Hash     string `json:"hash"` // empty = no dataset was opened
 	Source   string `json:"source,omitempty"`
 	Revision string `json:"revision,omitempty"` // commit of a dataset of the Hugging Face hub
+	Entries  int    `json:"entries,omitempty"`  // conversations of a complete pass; 0 = unknown
+	LeftOut  string `json:"left_out,omitempty"` // conversations that were not used, as a sentence; empty = none
 }

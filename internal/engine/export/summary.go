@@ -83,7 +83,19 @@ func summaryOf(r *Report) object {
 		s.add("dataset", r.Dataset)
 	}
 	s.addVerdicts(r)
+	if v := r.Validity; v != nil {
+		s.add("metadata", submission{Scenario: v.Name(), Valid: v.Valid, Reasons: v.Reasons(), Dataset: v.Dataset})
+		s.add("validity", v)
+	}
 	return s
+}
+
+// submission is AIPerf's stamp on the result of a scenario.
+type submission struct {
+	Scenario string   `json:"scenario"`
+	Valid    bool     `json:"submission_valid"`
+	Reasons  []string `json:"submission_invalid_reasons"`
+	Dataset  string   `json:"dataset"`
 }
 
 // addGroups appends the results of groups of requests, if there are any; name says which one it is.

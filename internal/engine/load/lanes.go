@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 
@@ -39,6 +40,19 @@ func (l *laneTimes) enterAll(first []*session) {
 			}
 		}
 	}
+}
+
+// checkApart returns an error if lanes would have to share sessions and must not.
+func (l *laneTimes) checkApart(first []*session) error {
+	different := map[string]bool{}
+	for _, s := range first {
+		different[s.Entry.ID] = true
+	}
+	if !l.lanes.Apart || len(different) == len(first) {
+		return nil
+	}
+	return fmt.Errorf("%d lanes need as many sessions, and there are %d: play fewer at a time, or give prompts markers (--cache-bust first_turn_prefix), "+
+		"or allow that lanes play the same one at the same time (--allow-dataset-wrap)", len(first), len(different))
 }
 
 // place implements timetable.

@@ -80,7 +80,12 @@ func (p *Phase) Begin(earlier ...*Phase) {
 		e.users.beginHistory(p.pump.meanTurns())
 	}
 	if e.lanes != nil {
-		e.lanes.enterAll(p.pump.lookAhead(e.phase.Concurrency))
+		first := p.pump.lookAhead(e.phase.Concurrency)
+		e.lanes.enterAll(first)
+		if err := e.lanes.checkApart(first); err != nil {
+			p.pump.dryness = err
+			p.pump.dry(err)
+		}
 	}
 	p.first = p.work.stock.nextSession()
 	p.pump.startFilling()

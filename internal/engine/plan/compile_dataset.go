@@ -94,6 +94,7 @@ func compileRecords(c *compiler, p *Plan, d *config.Dataset, o *dataset.Options)
 	}
 	o.File, o.OSL, o.Open = compileFile(c, d), compileDistribution(c, "datasets/0/osl", d.OSL), mediaFiles(c, d.Path)
 	o.Path = requestPath(&p.Kind, c.b.Endpoint.Path)
+	o.Sample = d.TraceSessionSampleRatio
 	o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
 	needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 	p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
@@ -449,6 +450,9 @@ func compileTrace(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind) (o
 		}
 	}
 	if !kind.Trace {
+		if d.TraceSessionSampleRatio != nil {
+			c.problem("datasets/0/traceSessionSampleRatio", "conflict", "only the sessions of traces are sampled, and %s is none", kind.Name)
+		}
 		if d.IgnoreTraceDelays {
 			c.problem("datasets/0/ignoreTraceDelays", "conflict", "only traces have recorded delays, and %s is none", kind.Name)
 		}
@@ -467,6 +471,9 @@ func compileTrace(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind) (o
 		}
 	}
 	if s := d.Synthesis; s != nil {
+		if s.AllowDatasetWrap {
+			c.problem("datasets/0/synthesis/allowDatasetWrap", "conflict", "only valid for the format %s", agentic.FormatWeka)
+		}
 		out.Synthesis = trace.Synthesis{
 			PrefixLen: s.PrefixLenMultiplier, PromptLen: s.PromptLenMultiplier, OutputLen: s.OutputLenMultiplier,
 			Roots: given(s.PrefixRootMultiplier), MaxISL: given(s.MaxISL), MaxOSL: given(s.MaxOSL),
@@ -489,7 +496,7 @@ func compileAgentic(c *compiler, d *config.Dataset, p *Plan) agentic.Spec {
 	if s := d.Synthesis; s != nil {
 		out.MaxOSL = given(s.MaxOSL)
 		rest := *s
-		rest.MaxOSL, rest.SpeedupRatio = nil, nil
+		rest.MaxOSL, rest.SpeedupRatio, rest.AllowDatasetWrap = nil, nil, false
 		if rest != (config.Synthesis{}) {
 			c.problem("datasets/0/synthesis", "conflict",
 				"the prompts of weka_trace are those of the recording; only maxOsl (--synthesis-max-osl) and speedupRatio (--synthesis-speedup-ratio) are possible")

@@ -31,6 +31,9 @@ func compileLanes(c *compiler, i int, ph *spec.Phase) {
 		Primers: ph.Kind == bench.Warmup, Burst: d.BurstPhaseStarts,
 		Idle: given(d.SystemIdleGapCap).Duration(),
 	}
+	if data := &c.b.Datasets[0]; !newCacheBust(data.CacheBust.Target).On() && (d.Duration != nil || d.Requests != nil || d.Sessions != nil) {
+		ph.Lanes.Apart = data.Synthesis == nil || !data.Synthesis.AllowDatasetWrap
+	}
 	if ph.Lanes.Primers {
 		ph.Sessions = int64(ph.Concurrency)
 		ph.Load = fmt.Sprintf("primers of %d lanes", ph.Concurrency)

@@ -198,6 +198,14 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].TraceIdleGapCap = "weka_trace", new(config.Seconds(9))
 	},
+	"datasets.traceSessionSampleRatio": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].TraceSessionSampleRatio = "weka_trace", new(0.5)
+	},
+	"datasets.synthesis.allowDatasetWrap": func(d *config.Document) {
+		lanes(d).Duration = new(config.Seconds(9))
+		d.Benchmark.Datasets[0].Synthesis = &config.Synthesis{AllowDatasetWrap: true}
+	},
 	"datasets.gapRule": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].GapRule = "weka_trace", "aiperf"
@@ -296,6 +304,8 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 
 // elsewhere lists the leaves that do not affect the plan, with their use.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
+	"scenario":                      "fills in other fields, and judges the result",
+	"unsafeOverride":                "decides whether a broken rule of the scenario is a problem",
 	"schemaVersion":                 "checked by the loader, one value only",
 	"variables":                     "evaluated before the document is decoded, and for user files",
 	"endpoint.apiKeyFile":           "read into apiKey when the document is loaded",

@@ -78,6 +78,7 @@ func Conclude(in *Input) Outcome {
 	rep.Client, rep.Server = Client(in.Phases, in.Certificate), in.Server
 	rep.SLOs.Run = append(rep.SLOs.Run, unwanted(in.Plan.Unwanted, rep)...)
 	rep.Cache = prefixCache(in.Plan, rep)
+	rep.Validity = Validity(in.Plan.Document, rep, in.Phases)
 	rep.Warnings = in.warnings(rep)
 	o.Report, o.Summary, o.Warnings = rep, Summarize(rep), slices.Clip(rep.Warnings)
 	return o

@@ -38,6 +38,7 @@ func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Rec
 	}
 	rep := Build(r, m, log.Clock, phases)
 	rep.State, rep.Reason, rep.Complete = r.State, r.StateReason, false
+	rep.Validity = Validity(m.Document, rep, phases)
 	rep.Warnings = append(warn("interrupted", "%s", r.StateReason), reportWarnings(rep)...)
 	if log.LeftOut > 0 {
 		rep.Warnings = append(rep.Warnings, warn("events-left-out",
@@ -87,7 +88,7 @@ func newMeasured(p *spec.Phase, o measure.Options) (Measured, error) {
 	if err != nil {
 		return Measured{}, err
 	}
-	return Measured{Plan: p, Set: set, Tally: new(verdict.Tally), Stats: bench.PhaseStats{
+	return Measured{Plan: p, Set: set, Tally: &verdict.Tally{Replay: verdict.NewReplay(p.Lanes != nil)}, Stats: bench.PhaseStats{
 		Index: p.Index, ProfilingIndex: p.ProfilingIndex, Name: p.Name, Kind: p.Kind,
 		ExpectedRequests: p.Requests, ExpectedSessions: p.Sessions, ExpectedDuration: p.Duration,
 		Grace: p.Grace,

@@ -17,6 +17,7 @@ import (
 var (
 	// runChecks are of a run that has ended.
 	runChecks = [...]func(*Input, *export.Report) []bench.Warning{
+		notValid,
 		saturated, // explains the rest
 		preparation,
 		phaseWarnings,

@@ -23,6 +23,8 @@ type Tally struct {
 	unpaced                  int64         // successful streams whose gaps between events are unknown
 	streams                  streams
 	tokens                   conservation
+
+	Replay *Replay // of a phase that plays recorded sessions; nil = it does not
 }
 
 // extent is the range of instants; 0, 0 = none.
@@ -56,6 +58,9 @@ func (t *Tally) Succeeded() bool { return t.succeeded > 0 }
 
 // Observe adds a record of any outcome.
 func (t *Tally) Observe(rec *bench.Record) {
+	if t.Replay != nil {
+		t.Replay.Observe(rec)
+	}
 	st := &rec.Stamps
 	if st.Start == 0 {
 		return

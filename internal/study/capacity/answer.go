@@ -203,6 +203,24 @@ func (s *Search) consistent(all []Evidence, e *Evidence, direction float64) bool
 	})
 }
 
+// collapsed reports whether most requests were bad at a load that the server surely bore before it was overloaded.
+func (s *Search) collapsed() bool {
+	borne, overloaded := 0.0, false
+	for i := range s.probes {
+		p := &s.probes[i]
+		switch {
+		case p.Failure != "":
+		case overloaded && p.Level <= borne && p.Share.X+p.Share.Margin() < 0.5:
+			return true
+		case p.Ended == Overload:
+			overloaded = true
+		case !overloaded && p.Share.X-p.Share.Margin() >= s.options.Target:
+			borne = max(borne, p.Level)
+		}
+	}
+	return false
+}
+
 // clocksApart is the difference of the shares on the two clocks that is a doubt, one point.
 const clocksApart = 0.01
 
@@ -223,8 +241,9 @@ func (s *Search) doubts(a *Answer) {
 			"either way, and the interval has room for both; rely on its lower end, %s, or search for longer",
 			view.Figure(a.Bad.Level), view.Figure(s.fit.Low)))
 	}
-	if s.surprise {
-		add("hysteresis", "after overload, the server met the objectives less often at the same load than before")
+	if s.surprise || s.collapsed() {
+		add("hysteresis", "after overload, the server met the objectives less often at the same load than before: what it "+
+			"bears depends on what it had to bear before")
 	}
 	if a.Good != nil && math.Abs(a.Good.FromStart-a.Good.Share.X) > clocksApart {
 		add("clocks-differ", "from the start of requests instead of their due times, the share of good requests differs by "+

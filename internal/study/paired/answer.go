@@ -44,6 +44,9 @@ type Metric struct {
 	Needs      float64     // blocks that would decide it if the change stays as it is; 0 = it is decided, or unknown
 }
 
+// unlikePairs is the code of the doubt that A and B did not get the same prompts.
+const unlikePairs = "unlike-pairs"
+
 // Doubt is a reason to trust an answer less.
 type Doubt struct{ Code, Message string }
 
@@ -180,7 +183,7 @@ func (c *Course) drift(side Side, of Latency) *float64 {
 func (c *Course) doubts(a *Answer) (out []Doubt) {
 	add := func(code, format string, args ...any) { out = append(out, Doubt{code, fmt.Sprintf(format, args...)}) }
 	if c.unlike > 0 {
-		add("unlike-pairs", "in %d of %d pairs A and B did not get the same prompt, so that they are no pairs", c.unlike, c.pairs)
+		add(unlikePairs, "in %d of %d pairs A and B did not get the same prompt, so that they are no pairs", c.unlike, c.pairs)
 	}
 	for i := range a.Metrics {
 		if m := &a.Metrics[i]; m.Order != nil && math.Abs(m.OrderT) > orderLimit {
@@ -298,7 +301,10 @@ func (a *Answer) Headline() string {
 	case Equivalent:
 		return "B is as good as A: every change is surely within its margin"
 	case Invalid:
-		return "There is no answer: something other than the servers may have decided"
+		if slices.ContainsFunc(a.Doubts, func(d Doubt) bool { return d.Code == unlikePairs }) {
+			return "No answer: A and B did not get the same prompts"
+		}
+		return "No answer: the load generator itself may have made the differences, not the servers"
 	case Inconclusive:
 	}
 	if better := of(Better); better != "" {

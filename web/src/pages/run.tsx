@@ -30,6 +30,7 @@ import { Distributions } from "./distributions";
 import { Edit } from "./edit";
 import { GPUs } from "./gpus";
 import { Percentiles } from "./metrics";
+import { Network } from "./network";
 import { Attainment, OpenLoop } from "./openloop";
 import { Server } from "./server";
 import { Slowest } from "./slowest";
@@ -61,6 +62,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           <OpenLoop run={run} store={store} />
           <Server run={run} scope={store.scope.value} />
           <GPUs run={run} scope={store.scope.value} />
+          <Network run={run} scope={store.scope.value} />
           <Charts store={store} run={run} />
           <div class="columns wide-left">
             <Percentiles store={store} />

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { ended, type Run, type Schemas } from "../api/client";
 import * as format from "../format";
-import { canonical, hitRate, parts, shownPhases } from "../state/server";
+import { canonical, disagreement, hitRate, parts, shownPhases } from "../state/server";
 import { useReading } from "../ui/lazy";
 import { Card } from "../ui/parts";
 import "./server.css";
@@ -50,8 +50,7 @@ function Findings({ of, live }: { of: Phase; live: boolean }): JSX.Element {
       <Sentences of={of.findings} />
       {disagreed.map((c) => (
         <li key={c.code} title={c.code}>
-          Server and client differ: the server counted {format.number(c.server)} {c.unit}, the client{" "}
-          {format.number(c.client)} ({c.code.replace(/^server-/, "").replaceAll("-", " ")}).
+          {disagreement(c)}
         </li>
       ))}
     </ul>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Schemas } from "../api/client";
 import type { Timeseries } from "../api/timeseries";
-import { hitRate, onAxis, parts, shownPhases } from "./server";
+import { disagreement, hitRate, onAxis, parts, shownPhases } from "./server";
 
 type Phase = Schemas["diagnose.Phase"];
 
@@ -88,4 +88,17 @@ test("curves come to lie on the points of a series", () => {
   expect(onAxis(curves, series([], 1))).toEqual({});
   // A phase that begins later: what was read before it is not on its axis.
   expect(onAxis(curves, series([2, 3], 1)).running).toEqual([6, null]);
+});
+
+test("a disagreement says what differs", () => {
+  const check = { code: "server-inflight", client: 140, server: 148, tolerance: 2, unit: "requests", holds: false };
+  expect(disagreement(check)).toMatch(
+    /the server's metrics, 148 requests were at work on average, by the client's clock 140\./,
+  );
+  expect(disagreement({ ...check, code: "server-littles-law" })).toMatch(
+    /its rate times its time per request is 140\./,
+  );
+  expect(disagreement({ ...check, code: "server-prompt-tokens", unit: "tokens" })).toBe(
+    "Server and client differ: the server counted 148 tokens, the client 140 (prompt tokens).",
+  );
 });

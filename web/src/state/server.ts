@@ -3,6 +3,7 @@
 import type { Schemas } from "../api/client";
 import type { Column, Timeseries } from "../api/timeseries";
 import type { Color } from "../charts/colors";
+import * as format from "../format";
 
 type Budget = Schemas["diagnose.Budget"];
 type Phase = Schemas["diagnose.Phase"];
@@ -109,4 +110,20 @@ export function onAxis(c: Curves, s: Timeseries): Record<string, Column> {
     out.hit_rate = sums(queries).map((q, i) => (q.sum > 0 ? Math.min(1, found[i]!.sum / q.sum) : null));
   }
   return out;
+}
+
+/** disagreement says in what server and client differ. */
+export function disagreement(c: Schemas["diagnose.Check"]): string {
+  const server = format.number(c.server);
+  const client = format.number(c.client);
+  switch (c.code) {
+    case "server-inflight":
+      return `Server and client differ: by the server's metrics, ${server} requests were at work on average, by the client's clock ${client}.`;
+    case "server-littles-law":
+      return `The server's metrics disagree: ${server} requests were at work on average, but its rate times its time per request is ${client}.`;
+    case "server-ttft-below-client":
+      return `Server and client differ: the server took ${server} s to the first token on average, the client saw it after ${client} s.`;
+    default:
+      return `Server and client differ: the server counted ${server} ${c.unit}, the client ${client} (${c.code.replace(/^server-/, "").replaceAll("-", " ")}).`;
+  }
 }

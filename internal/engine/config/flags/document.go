@@ -166,6 +166,9 @@ func layOption(b *overlay, occ *occurrence) {
 	case "--verbose -v", "--extra-verbose -vv":
 		layVerbose(b, occ)
 		return
+	case "--hf-weka-dataset":
+		b.set(path, occ, tree.TextNode(config.WekaPrefix+strings.TrimPrefix(occ.values[0], config.WekaPrefix)))
+		return
 	}
 	switch path {
 	case "models.items":
@@ -388,7 +391,7 @@ func layVerbose(b *overlay, occ *occurrence) {
 // are a local copy of a public dataset.
 func layFileDataset(b *overlay) {
 	input, name, field := b.flags.get("--input-file"), "file", "path"
-	if public := b.flags.get("--public-dataset"); public != nil {
+	if public := cmp.Or(b.flags.get("--public-dataset"), b.flags.get("--hf-weka-dataset")); public != nil {
 		input, name, field = public, "public", "dataset"
 	}
 	if input == nil {

@@ -22,7 +22,7 @@ func (b *overlay) resolve(path string) string {
 
 // isFile reports whether the dataset is or becomes a file.
 func (b *overlay) isFile() bool {
-	if b.flags.Given("--input-file") || b.flags.Given("--public-dataset") {
+	if b.flags.Given("--input-file") || b.flags.Given("--public-dataset") || b.flags.Given("--hf-weka-dataset") {
 		return true
 	}
 	kind := b.find("dataset.type")

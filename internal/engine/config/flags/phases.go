@@ -316,7 +316,7 @@ func typedAs(b *overlay, path string) *occurrence {
 
 // layDefaultBound gives a command line without a bound AIPerf's ten requests, except where something else ends it.
 func layDefaultBound(b *overlay, phase *tree.Node) {
-	if isType(phase, config.FixedSchedule) || isType(phase, config.AgenticReplay) || b.flags.Other != nil {
+	if isType(phase, config.FixedSchedule) || isType(phase, config.AgenticReplay) || b.flags.Other != nil || b.flags.Given("--scenario") {
 		return // the dataset or the answer bounds it, or ten requests are no session
 	}
 	for _, field := range []string{"requests", "sessions", "duration"} {

@@ -274,10 +274,12 @@ func optionRows() []option {
 			why: "it never runs code of a tokenizer's repository",
 		},
 		{names: "--config", kind: optFile},
+		{names: "--hf-weka-dataset", kind: optText, path: "dataset.dataset"},
 		{names: "--fixed-schedule", kind: optBool},
 		{names: "--timing", kind: optText},
 		{names: "--no-fixed-schedule", kind: optBool},
 		{names: "--open-loop-replay", kind: optBool, status: refused, idle: "true", why: "it is always the case"},
+		{names: "--omit-kv-hints", kind: optBool, status: refused, idle: "true", why: "requests never carry them"},
 		{names: "--force-min-tokens", kind: optBool, status: refused, idle: "true", why: "it is always the case"},
 		{names: "--image-source", kind: optText, path: "dataset.images.source", redact: redact.File},
 		{names: "--plot-required", kind: optBool, status: inert, why: "nothing is plotted after the run"},
@@ -311,14 +313,14 @@ func optionRows() []option {
 		// Options that are treated alike: those that are not supported, and those that recipes read.
 		{
 			kind: optBool, status: refused,
-			names: "--uuid-and-strip --allow-dataset-wrap --open-loop-strict --omit-kv-hints " +
-				"--unsafe-override --network-latency-automatic --accuracy-enable-cot " +
+			names: "--uuid-and-strip --open-loop-strict " +
+				"--network-latency-automatic --accuracy-enable-cot " +
 				"--accuracy-verbose",
 		},
 		{
 			kind: optText, status: refused,
-			names: "--hf-weka-dataset --trace-session-sample-ratio --max-idle-gap-cap-seconds " +
-				"--scenario --agentic-cache-warmup-duration " +
+			names: "--max-idle-gap-cap-seconds " +
+				"--agentic-cache-warmup-duration " +
 				"--agentic-warmup-grace-period --network-latency-mean --network-latency-ping-interval " +
 				"--optuna-sampler --optuna-acquisition --optuna-terminator --search-percentile-pooling " +
 				"--bo-constraint-mode --accuracy-benchmark --accuracy-n-shots --accuracy-grader " +

@@ -39,6 +39,7 @@ const (
 	CodeExposed     = "exposed-secret"   // warning: other users of the machine can see it
 	CodeNoEffect    = "no-effect"        // warning: AIPerf's field or flag that means nothing here
 	CodeShortRun    = "short-run"        // warning: too few requests for some statistics
+	CodeScenario    = "scenario"         // warning: a rule of the scenario that is not kept
 	CodePoolOnly    = "pool-only"        // warning: the number of prompts is given, that of requests is not
 )
 

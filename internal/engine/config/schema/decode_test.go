@@ -32,7 +32,7 @@ func TestUnsupportedFields(t *testing.T) {
 			}
 		}
 	}
-	if rows < 50 {
-		t.Errorf("%d rows, want at least 50", rows)
+	if rows < 40 {
+		t.Errorf("%d rows, want at least 40", rows)
 	}
 }

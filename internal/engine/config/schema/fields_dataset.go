@@ -11,9 +11,9 @@ func datasetFields() []section {
 				"turnDelay turnDelayRatio images audio video rankings",
 			Own: "ignoreTraceDelays columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup " +
 				"onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines maxContextLength " +
-				"useThinkTimeOnly traceIdleGapCapSeconds",
-			Lacks: lacking("replay of traces and public datasets", "hfWekaDataset filters "+
-				"traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints "+
+				"useThinkTimeOnly traceIdleGapCapSeconds gapRule traceSessionSampleRatio",
+			Lacks: lacking("replay of traces and public datasets", "filters "+
+				"maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints "+
 				"forceMinTokens")},
 		{Path: "name", MinLength: 1, MaxBytes: MaxName, Default: "main"},
 		{Path: "type", Choices: "synthetic file public", Default: "file with path or records, else synthetic"},
@@ -130,7 +130,7 @@ func datasetFields() []section {
 		{Path: "cacheBust.target", Choices: cacheBusts, Default: "none"},
 		{Path: "synthesis",
 			AIPerf: "speedupRatio prefixLenMultiplier prefixRootMultiplier promptLenMultiplier outputLenMultiplier " +
-				"maxIsl maxOsl"},
+				"maxIsl maxOsl allowDatasetWrap"},
 		{Path: "synthesis.speedupRatio", Least: new(0.0), Most: new(1e6), Default: "1",
 			Flags: "--synthesis-speedup-ratio"},
 		{Path: "synthesis.prefixLenMultiplier", Least: new(0.0), Most: new(1000.0), Default: "1",
@@ -149,6 +149,8 @@ func datasetFields() []section {
 		{Path: "maxContextLength", Least: new(1.0), Unit: "tokens", Default: "no limit", Flags: "--max-context-length"},
 		{Path: "useThinkTimeOnly", Flags: "--use-think-time-only"},
 		{Path: "traceIdleGapCapSeconds", Least: new(0.0), Default: "no limit", Flags: "--trace-idle-gap-cap-seconds"},
+		{Path: "traceSessionSampleRatio", Above: new(0.0), Most: new(1.0), Default: "1", Flags: "--trace-session-sample-ratio"},
+		{Path: "synthesis.allowDatasetWrap", Flags: "--allow-dataset-wrap"},
 		{Path: "gapRule", Choices: "critical aiperf", Default: "critical", Flags: "--gap-rule"},
 	}}}
 }

@@ -14,6 +14,8 @@ func documentFields() []section {
 					"networkLatency otel mlflow wandb runtime logging metrics accuracy scenario unsafeOverride",
 				Own:   "runSlos gates tokenDeadline client path",
 				Lacks: benchmarkLacks()},
+			{Path: "benchmark.scenario", Choices: "inferencex-agentx-mvp inferencex-agentx-mvp@0.13", Flags: "--scenario"},
+			{Path: "benchmark.unsafeOverride", Flags: "--unsafe-override"},
 			{Path: "benchmark.slos", Flags: "--goodput"},
 			{Path: "benchmark.runSlos", Flags: "--slo"},
 			{Path: "benchmark.gates", AIPerf: "failOnFinding"},

@@ -74,6 +74,15 @@ func (s *Seconds) Decode(f Target, n *tree.Node) bool {
 	return true
 }
 
+// ReadSeconds reads a number of seconds, or a text such as "30s"; false = the node is neither.
+func ReadSeconds(n *tree.Node) (seconds float64, ok bool) {
+	if n.Shape != tree.Number && n.Shape != tree.Text {
+		return 0, false
+	}
+	s, ok := parseSeconds(n.Scalar)
+	return float64(s), ok
+}
+
 // parseSeconds reads "30s", "5 min", "2h", "7d" and "inf".
 func parseSeconds(s string) (Seconds, bool) {
 	s = strings.ToLower(strings.TrimSpace(s))

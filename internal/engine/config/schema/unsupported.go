@@ -45,8 +45,6 @@ func benchmarkLacks() []Lack {
 		{Name: "wandb", Extra: true, Off: `{"project":null,"entity":null,"runName":null,"tags":null}`, What: "Weights & Biases export"},
 		{Name: "metrics", Off: `{}`, What: "selection of metrics"},
 		{Name: "accuracy", Off: `null`, What: "accuracy benchmarking"},
-		{Name: "scenario", Off: `null`, What: "named scenarios"},
-		{Name: "unsafeOverride", Off: `false`, What: "overriding a scenario"},
 	}
 }
 

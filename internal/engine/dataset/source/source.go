@@ -49,6 +49,7 @@ type Description struct {
 	Path     string   // the file it was read from, or the id of a dataset of the hub; empty = none
 	Revision string   // commit of a dataset of the hub
 	Entries  int      // of a complete pass; 0 = unknown
+	LeftOut  string   // records that are not used, as a sentence; empty = none
 	Inexact  int      // generated texts that missed their length; their real length is recorded
 	Warnings []string // for the report
 }
@@ -72,9 +73,11 @@ type Options struct {
 	// From and Until bound the times at which conversations with times begin, both
 	// included; nil = no bound.
 	From, Until *time.Duration
-	SkipBad     int  // records with problems that are skipped before reading fails
-	Whole       bool // all records are checked before the first is used, if the file can be read again
-	Systems     bool // the endpoint type takes system messages
+	// Sample is the share of the conversations that are used, chosen by the seed and their ids; nil = all.
+	Sample  *float64
+	SkipBad int  // records with problems that are skipped before reading fails
+	Whole   bool // all records are checked before the first is used, if the file can be read again
+	Systems bool // the endpoint type takes system messages
 	// Path returns an error unless the path of a recorded request is that of the
 	// endpoint type; nil = every path is.
 	Path func(path string) error

@@ -1,12 +1,14 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -168,6 +170,7 @@ type stream struct {
 	used    sessions // ids of conversations that have been returned
 	rows    int
 	entries int            // returned
+	records int            // that were read
 	skipped int            // records with problems
 	unused  int            // records that are not used
 	unnamed int            // counts the names of conversations without an id
@@ -201,7 +204,7 @@ func (s *stream) start(ctx context.Context) (err error) {
 	}
 	s.decode = s.format.New(&s.o)
 	s.ended, s.window, s.used, s.zero = false, newWindow(s.o.Timed), newSessions(), nil
-	s.rows, s.entries, s.skipped, s.unused, s.unnamed = 0, 0, 0, 0, 0
+	s.rows, s.entries, s.skipped, s.unused, s.unnamed, s.records = 0, 0, 0, 0, 0, 0
 	return nil
 }
 
@@ -277,6 +280,7 @@ func (s *stream) nothing() error {
 // read adds one record to the window and returns its problems.
 func (s *stream) read() (wrong file.Error, err error) {
 	record, err := s.reader.Next()
+	s.records++
 	if errors.Is(err, io.EOF) {
 		s.ended = true
 		return wrong, nil
@@ -297,10 +301,22 @@ func (s *stream) read() (wrong file.Error, err error) {
 		}
 	case row.Skip != "":
 		s.leave(row.Skip)
+	case !s.o.sampled(&row, s.records):
+		s.leave("not in the sample of sessions")
 	case len(row.Conversation.Turns) > 0:
 		s.add(&row, len(record.Data))
 	}
 	return wrong, nil
+}
+
+// sampled reports whether the conversation of a row is one of those that are used: rows of a conversation are used, or not,
+// together. A row without an id is a conversation of its own, known by its number in the input.
+func (o *Options) sampled(row *Row, number int) bool {
+	if o.Sample == nil {
+		return true
+	}
+	id := cmp.Or(row.Session, row.Conversation.ID, strconv.Itoa(number))
+	return o.Seed.Child("sample").Rand(id).Float64() < *o.Sample
 }
 
 // leave counts a record that is not used.
@@ -463,10 +479,12 @@ func (s *stream) Describe() Description {
 		d.Entries = s.about.entries
 	}
 	if n := s.about.skipped; n > 0 {
-		d.Warnings = append(d.Warnings, skippedWarning(n, s.about.example))
+		d.LeftOut = skippedWarning(n, s.about.example)
+		d.Warnings = append(d.Warnings, d.LeftOut)
 	}
 	if len(s.about.unused) > 0 {
-		d.Warnings = append(d.Warnings, "records that are not used: "+s.about.reasons())
+		d.LeftOut = "records that are not used: " + s.about.reasons()
+		d.Warnings = append(d.Warnings, d.LeftOut)
 	}
 	if s.about.longest > longDelay && s.o.DelayCap == nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("the longest delay is %v; delays are milliseconds, and no cap is set", s.about.longest))

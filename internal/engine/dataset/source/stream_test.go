@@ -126,6 +126,43 @@ func TestStreamTakesTheFirstEntries(t *testing.T) {
 	}
 }
 
+// A sample has all records of a session, or none, wherever they are in the input.
+func TestStreamSample(t *testing.T) {
+	sample := func(first, step int) map[string]string {
+		var text strings.Builder
+		for _, turn := range []string{"1", "2"} {
+			for i := range 200 {
+				fmt.Fprintf(&text, `{"s":"s%d","t":%q}`+"\n", (first+i*step)%200, turn)
+			}
+		}
+		o := from(text.String())
+		o.Sample, o.Seed = new(0.3), 7
+		got, err := pass(t, streamed(t, lineFormat(), o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]string{}
+		for _, line := range got {
+			_, session, _ := strings.Cut(line, " ")
+			id, turns, _ := strings.Cut(session, ":")
+			out[id] = turns
+		}
+		return out
+	}
+	forward := sample(0, 1)
+	if diff := cmp.Diff(forward, sample(199, -1)); diff != "" {
+		t.Errorf("another order has another sample:\n%s", diff)
+	}
+	for id, turns := range forward {
+		if turns != " 1 2" {
+			t.Errorf("session %s has the turns%s", id, turns)
+		}
+	}
+	if n := len(forward); n < 45 || n > 75 { // 60 ± 2.3 standard deviations
+		t.Errorf("%d of 200 sessions, want about 60", n)
+	}
+}
+
 // filler are records of this many bytes in all.
 func filler(bytes int) string {
 	line := fmt.Sprintf(`{"t":%q}`+"\n", strings.Repeat("x", 1<<16))

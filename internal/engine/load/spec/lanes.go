@@ -17,6 +17,8 @@ type Lanes struct {
 	// with an answer of one token. The sessions themselves are left to the next phase.
 	Primers bool
 	Burst   bool // primers are sent at once, not at the distance that they have in the recording
+	// Apart refuses more lanes than there are sessions, so that no two lanes send the same prompts at the same time.
+	Apart bool
 	// Idle is how long nothing may be in flight or due; everything is due earlier then. 0 = without
 	// limit.
 	Idle time.Duration

@@ -30,16 +30,19 @@ func others(p *Picture, c *Client) (n float64, ok bool) {
 }
 
 // inFlight compares how many requests were at work: as the servers say, as the client saw, and as their rate times
-// their time gives. Levels are read now and then, so the tolerance has twice the standard error of their mean.
+// their time gives. Levels are read now and then, so the tolerance has the margin of their mean. A few readings do not
+// tell that: one of them may be of the beginning or of the end, when hardly anything is at work.
 func (p *Picture) inFlight(c *Client, add func(code, unit string, client, server, tolerance float64)) {
-	const share = 0.05
+	const share, enough = 0.05, 10
+	const student = 2.26 // its quantile for 95 % and that many readings
 	running, ok := p.over("running")
 	waiting, known := p.over("waiting")
-	if !ok || !known || p.read < leastReadings {
+	if !ok || !known || p.read < enough {
 		return
 	}
 	server := running.Mean() + waiting.Mean()
-	sampling := 2 * math.Hypot(running.Deviation(), waiting.Deviation()) / math.Sqrt(float64(p.read))
+	deviation := running.Deviation() + waiting.Deviation() // at most: the two may move together
+	sampling := student * deviation / math.Sqrt(float64(p.read-1))
 	length := p.window.Seconds()
 	if c.InFlight > 0 {
 		transit := 2 * c.RTT * float64(c.Heads) / length

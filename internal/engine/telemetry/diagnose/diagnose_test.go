@@ -223,6 +223,26 @@ func TestRequestsAtWork(t *testing.T) {
 	}
 }
 
+// TestFewReadings: a phase of seconds has one reading of its end, and is not compared.
+func TestFewReadings(t *testing.T) {
+	sources := run(func(i int) state {
+		n := 10 * float64(i)
+		return state{running: 8, e2eSum: n, times: n, requests: n}
+	})
+	for seconds, want := range map[int]int{9: 0, 10: 2} {
+		w := window.Window{From: time.Second, To: time.Duration(seconds+1) * time.Second}
+		n := 0
+		for _, k := range Examine(sources, w, &Client{Heads: 100, Successes: 100, InFlight: 20}).Checks {
+			if k.Code == "server-inflight" || k.Code == "server-littles-law" {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%d readings: %d checks, want %d", seconds, n, want)
+		}
+	}
+}
+
 func TestLine(t *testing.T) {
 	p := Examine(run(func(int) state { return state{running: 14, waiting: 3, kv: 0.41, requests: 1} }), whole(), &Client{})
 	const want = "running 14.0 on average, 14.0 at most; waiting 3.00 on average, 3.00 at most; KV cache 41 %, 41 % at most"
