@@ -206,7 +206,7 @@ try {
   await typist.goto(`${base}/#/runs/${busy.id}`);
   const lines = typist.locator(".charts .chart:has-text('Requests, per second') .u-over");
   await lines.scrollIntoViewIfNeeded();
-  await typist.waitForFunction(() => / to ([4-9]|\d\d|\d+:)/.test(document.querySelector(".chart .plot.tall")?.getAttribute("aria-label") ?? ""));
+  await typist.waitForFunction(() => /heat map from [^,]* to ([4-9]|\d\d|\d+:)/.test(document.querySelector(".chart .plot.tall")?.getAttribute("aria-label") ?? ""));
   // What appears above the chart moves it, so where it is is asked before each movement.
   const at = async (part) => {
     await lines.scrollIntoViewIfNeeded();
