@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -242,14 +243,17 @@ func (m *Metric) amount(v float64) string {
 }
 
 // figure writes a number with two digits, or all before the point.
-func figure(v float64) string {
+func figure(v float64) string { return strconv.FormatFloat(v, 'f', decimals(v), 64) }
+
+// decimals returns how many decimals a number has in a sentence.
+func decimals(v float64) int {
 	switch {
 	case math.Abs(v) >= 10:
-		return fmt.Sprintf("%.0f", v)
+		return 0
 	case math.Abs(v) >= 0.095:
-		return fmt.Sprintf("%.1f", v)
+		return 1
 	}
-	return fmt.Sprintf("%.2f", v)
+	return 2
 }
 
 // names are the metrics in words, in the order of [Tags].
@@ -258,7 +262,7 @@ var names = [...]string{"time to first token", "inter-token latency", "request l
 // Name returns the metric in words.
 func (m *Metric) Name() string { return names[slices.Index(tags[:], m.Tag)] }
 
-// Interval writes the change with its interval: -4.1 % (-5.0 to -3.2 %).
+// Interval writes the change with its interval: -4.1 % (-5.0 to -3.2 %). A narrow interval has one decimal more.
 func (m *Metric) Interval() string {
 	unit := " %"
 	if m.Points {
@@ -270,12 +274,17 @@ func (m *Metric) Interval() string {
 	case m.Low == nil:
 		return signed(*m.Change) + unit
 	}
-	return fmt.Sprintf("%s%s (%s to %s%s)", signed(*m.Change), unit, signed(*m.Low), signed(*m.High), unit)
+	write := signed
+	if figure(*m.Low) == figure(*m.High) {
+		write = func(v float64) string { return signedText(v, strconv.FormatFloat(v, 'f', decimals(v)+1, 64)) }
+	}
+	return fmt.Sprintf("%s%s (%s to %s%s)", write(*m.Change), unit, write(*m.Low), write(*m.High), unit)
 }
 
 // signed writes a number with its sign.
-func signed(v float64) string {
-	text := figure(v)
+func signed(v float64) string { return signedText(v, figure(v)) }
+
+func signedText(v float64, text string) string {
 	if v > 0 {
 		return "+" + text
 	}

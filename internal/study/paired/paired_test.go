@@ -236,3 +236,17 @@ func TestRestore(t *testing.T) {
 		}
 	}
 }
+
+func TestInterval(t *testing.T) {
+	of := func(change, low, high float64) *Metric { return &Metric{Change: &change, Low: &low, High: &high} }
+	for want, m := range map[string]*Metric{
+		"-4.1 % (-5.0 to -3.2 %)":    of(-4.1, -5, -3.2),
+		"+50 % (+48 to +52 %)":       of(49.9, 48.1, 52.2),
+		"+49.9 % (+49.8 to +50.0 %)": of(49.9, 49.81, 50),
+		"+0.01 % (-0.02 to +0.05 %)": of(0.01, -0.02, 0.05),
+	} {
+		if got := m.Interval(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
