@@ -238,7 +238,12 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff(want, r, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
-	if got, want := r.Line(), "4 trees: 2 completed, 1 still running at the end, 1 cut by a failed request; 4.00 completed per hour; "+
+	if got, want := r.Line(), "4 trees: 2 completed, 1 still running at the end, 1 cut by a failed request; "+
+		"1.50 × as long as recorded"; got != want {
+		t.Errorf("line %q, want %q", got, want)
+	}
+	r.Completed, r.Dilation.Count = 12, 12
+	if got, want := r.Line(), "4 trees: 12 completed, 1 still running at the end, 1 cut by a failed request; 4.00 completed per hour; "+
 		"1.50 × as long as recorded (p90 2.00)"; got != want {
 		t.Errorf("line %q, want %q", got, want)
 	}

@@ -197,8 +197,11 @@ func timesOf(all []lifetime) *Times {
 	return t
 }
 
-// Line is the report in one line, such as "12 trees: 7 completed, 5 running; 84 completed per hour; 1.08 × as long as
-// recorded (p90 1.31)".
+// enoughTrees is the number of trees from which on a rate or a percentile of them is worth a line.
+const enoughTrees = 10
+
+// Line is the report in one line, such as "17 trees: 12 completed, 5 still running at the end; 84 completed per hour;
+// 1.08 × as long as recorded (p90 1.31)". Of few trees it has neither a rate nor a percentile.
 func (r *Report) Line() string {
 	outcomes := []string{}
 	for _, o := range []struct {
@@ -210,11 +213,15 @@ func (r *Report) Line() string {
 		}
 	}
 	parts := []string{fmt.Sprintf("%s: %s", view.Plural(r.Trees, "tree"), strings.Join(outcomes, ", "))}
-	if r.JobsPerHour != nil {
+	if r.JobsPerHour != nil && r.Completed >= enoughTrees {
 		parts = append(parts, view.Figure(*r.JobsPerHour)+" completed per hour")
 	}
 	if d := r.Dilation; d != nil {
-		parts = append(parts, fmt.Sprintf("%s × as long as recorded (p90 %s)", view.Figure(d.Mean), view.Figure(d.P90)))
+		text := view.Figure(d.Mean) + " × as long as recorded"
+		if d.Count >= enoughTrees {
+			text += " (p90 " + view.Figure(d.P90) + ")"
+		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, "; ")
 }
