@@ -37,7 +37,7 @@ func (p *page) headline(r *Report) {
 		p.agents(r)
 		p.goodput(r)
 		p.runSLOs(r)
-		if c := r.PrefixCache(); c != nil && c.State != verdict.Cold {
+		if c := r.PrefixCache(); c != nil && c.State != verdict.Cold && r.Agents == nil { // which has its own line
 			p.entry("", "Cache", c.Message, 0)
 		}
 		before := p.lines()
