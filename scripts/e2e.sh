@@ -26,6 +26,8 @@ cleanup() {
   if ((code)); then
     echo "--- logs" >&2
     tail -n 20 "$work"/*.log >&2 2>/dev/null || true
+    # Last, because the end of a long output is what is read.
+    cat "$work"/failure-* >&2 2>/dev/null || true
   fi
   rm -rf "$work"
   exit "$code"
@@ -33,8 +35,9 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
+# die keeps its message for the clean-up, which prints it again behind the logs.
 die() {
-  echo "e2e: $*" >&2
+  echo "e2e: $*" | tee "$work/failure-$BASHPID" >&2
   exit 1
 }
 
@@ -286,13 +289,13 @@ stage_docs() {
   other=$!
   "$here/e2e_docs.sh" "${pages[@]:4}" >"$work/pages.log" 2>&1 || status=$?
   wait "$other" || status=$?
-  ((status == 0)) || die "a command of a page failed"
+  ((status == 0)) || die "a command of a page failed: $(tail -n 15 "$work"/pages*.log)"
   grep -h -- '^---' "$work"/pages*.log
 }
 
 # The workloads in examples/, in their short form.
 stage_workloads() {
-  "$here/e2e_workloads.sh" "$bin" >"$work/workloads.log" 2>&1 || die "a workload failed"
+  "$here/e2e_workloads.sh" "$bin" >"$work/workloads.log" 2>&1 || die "a workload failed: $(tail -n 15 "$work/workloads.log")"
 }
 
 # vLLM's own routes, by curl.
@@ -411,7 +414,7 @@ main() {
     docs=$!
     pids+=("$docs")
     for stage in curl crash prometheus sdk vllm workloads; do perform "$stage"; done
-    wait "$docs" || die "a command of a page failed"
+    wait "$docs" || die "stage docs failed"
     stages=(browser image)
   fi
   for stage in "${stages[@]}"; do perform "$stage"; done
