@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"sync"
 	"time"
 
@@ -303,6 +304,10 @@ func (l *laneTimes) noteStream(s *session, failed bool) {
 	of := l.left[s.root]
 	if of == nil {
 		of = &leftover{map[*bench.Conversation]int{}, map[*bench.Conversation]string{}}
+		if m := s.root.midway; m != nil { // streams that had ended before are no sessions of this phase
+			maps.Copy(of.next, m.next)
+		}
+		maps.Copy(of.ids, s.root.streamIDs)
 		l.left[s.root] = of
 	}
 	of.next[s.Entry] = next

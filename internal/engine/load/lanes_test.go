@@ -314,6 +314,30 @@ func TestCacheWarmup(t *testing.T) {
 	})
 }
 
+// Streams that had ended when a session was entered stay ended after a cache warm-up.
+func TestCacheWarmupKeepsEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sec = time.Second
+		c := talk("P", recorded("p0", 0, sec, 0), recorded("p1", 4*sec, sec, sec), recorded("p2", 9*sec, sec, 4*sec), recorded("p3", 10*sec, sec, 0))
+		child := talk("w", recorded("w0", 2*sec, sec, sec))
+		c.Turns[0].Spawns = []bench.Spawn{{Children: []*bench.Conversation{child}, JoinAt: 1}}
+		c.Mode, child.Mode = bench.MessageArrayWithResponses, bench.MessageArrayWithResponses
+		sc := scenario{phase: lanePhase(1, 0.5, 0.6), data: []*bench.Conversation{c}, replies: asRecorded(c)}
+		sc.phase.Kind, sc.phase.Requests, sc.phase.Lanes.CacheWarmup = bench.Warmup, 1, true
+		if got, want := sc.transcript(t), "0s P/2 [u:p2]\n"; got != want {
+			t.Errorf("cache warm-up %q, want %q", got, want)
+		}
+		phase := lanePhase(1, 0, 0)
+		phase.Lanes.Resumed = true
+		sc.loaded, sc.requests = NewPhase(sc.work, &phase, &sc), nil
+		sc.loaded.Begin()
+		sc.loaded.Run(context.Background())
+		if len(sc.requests) != 1 || sc.requests[0].record.Turn != 3 {
+			t.Errorf("played %v, want the last turn", sc.requests)
+		}
+	})
+}
+
 func TestPrimersFail(t *testing.T) {
 	for text, fails := range map[string]bool{"main 1": true, "sub 0": false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -30,11 +30,11 @@ type Tree struct {
 	Errors    int     `json:"errors"`
 	FirstDue  float64 `json:"first_due_ms"` // from the beginning of the run
 	LastEnd   float64 `json:"last_end_ms"`
-	Makespan  float64 `json:"tree_makespan"` // from the first due time to the last end, without the idle time that was left out
+	Makespan  float64 `json:"tree_makespan"` // from the first due time to the last end, with the idle time left out
 	Recorded  float64 `json:"recorded_makespan"`
 	Pauses    float64 `json:"recorded_pauses"` // the recorded makespan without the requests on its critical path
-	Skipped   float64 `json:"idle_skipped"`
-	JoinWaits int     `json:"joins"` // turns that other streams ended later for than their own
+	Skipped   float64 `json:"idle_skipped"`    // by limits of idle time
+	JoinWaits int     `json:"joins"`           // turns that other streams ended later for than their own
 	JoinWait  float64 `json:"join_wait"`
 	// Dilation is the makespan divided by the recorded one; null with less than three requests, or if a warm-up
 	// has played the streams of the session unevenly.
@@ -217,7 +217,7 @@ func (j *job) tree(otherwise Outcome) Tree {
 	if j.reported {
 		t.ReportedCached = &j.cached
 	}
-	t.Makespan = ms(j.last.end-first.due) - t.Skipped
+	t.Makespan = ms(j.last.end-first.due) + t.Skipped
 	if t.Requests >= minDilated && t.Recorded > 0 && !j.uneven {
 		t.Dilation = new(t.Makespan / t.Recorded)
 	}
@@ -269,7 +269,7 @@ func (j *job) criticalPath() (p Path) {
 		p.Decode += ms(q.end - first)
 		before := j.before(q, func(q *request) time.Duration { return q.end })
 		if before != nil {
-			p.Gap += ms(max(0, q.due-before.end-(q.skipped-before.skipped)))
+			p.Gap += ms(max(0, q.due-before.end+q.skipped-before.skipped))
 		}
 		q = before
 	}
