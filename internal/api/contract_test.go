@@ -89,7 +89,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/runs/" + idMissing, "", nil}, {"GET", "/api/runs/" + idDone + "/metrics.prom", "", nil},
 		{"GET", "/api/runs/" + idDone + "/timeseries", "", nil}, {"GET", "/api/runs/" + idRunning + "/timeseries?step=x", "", nil},
 		{"GET", "/api/runs/" + idDone + "/distributions", "", nil}, {"GET", "/api/runs/" + idRunning + "/distributions?points=0", "", nil},
-		{"GET", "/api/runs/" + idDone + "/samples", "", nil}, {"GET", "/api/runs/" + idMissing + "/samples", "", nil}, {"GET", "/api/runs/" + idDone + "/telemetry", "", nil}, {"GET", "/api/runs/" + idMissing + "/telemetry", "", nil}, {"GET", "/api/runs/" + idDone + "/sweep", "", nil}, {"GET", "/api/runs/" + idSweep + "/sweep", "", nil}, {"GET", "/api/runs/" + idMissing + "/distributions", "", nil},
+		{"GET", "/api/runs/" + idDone + "/samples", "", nil}, {"GET", "/api/runs/" + idMissing + "/samples", "", nil}, {"GET", "/api/runs/" + idDone + "/telemetry", "", nil}, {"GET", "/api/runs/" + idMissing + "/telemetry", "", nil}, {"GET", "/api/runs/" + idDone + "/agents", "", nil}, {"GET", "/api/runs/" + idMissing + "/agents", "", nil}, {"GET", "/api/runs/" + idDone + "/agents", "", nil}, {"GET", "/api/runs/" + idMissing + "/agents", "", nil}, {"GET", "/api/runs/" + idDone + "/sweep", "", nil}, {"GET", "/api/runs/" + idSweep + "/sweep", "", nil}, {"GET", "/api/runs/" + idMissing + "/distributions", "", nil},
 		{"GET", "/api/runs/" + idSweep + "/answer", "", nil}, {"GET", "/api/runs/" + idDone + "/answer", "", nil},
 		{"GET", "/api/runs/" + idDone + "/logs", "", nil}, {"GET", "/api/runs/" + idMissing + "/logs", "", nil},
 		{"GET", "/api/runs/" + idDone + "/results/files/a.json", "", nil}, {"GET", "/api/runs/" + idDone + "/results/files/b.json", "", nil},

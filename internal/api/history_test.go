@@ -21,11 +21,13 @@ import (
 	apiresults "aiperfd/internal/api/results"
 	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/agents"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/telemetry/paths"
+	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
@@ -80,6 +82,20 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 }
 
 // Devices returns nothing: no run of a test has accelerators.
+func (f *fakeEngine) Agents(context.Context, *run.Run) (*results.Agents, error) {
+	return &results.Agents{
+		Jobs: &agents.Report{
+			Trees: 1, Completed: 1, Dilation: &agents.Spread{Count: 1, Mean: 1.5, P50: 1.5, P90: 1.5, Max: 1.5},
+			Path:      &agents.Shares{Prefill: 0.5, Gap: 0.5},
+			ByContext: []agents.Group{{To: 8192, Requests: 3, Latency: &agents.Quantiles{P50: 1, P90: 2, P99: 3}}},
+			List:      []agents.Tree{{Play: 1, Trace: "A", Lane: 1, Outcome: agents.Completed, Requests: 3}},
+		},
+		Validity: &verdict.Validity{
+			Scenario: "a@1", Checks: []verdict.ValidityCheck{{ID: "errors", Detail: "2 of 3 requests failed"}}, Exceptions: []string{},
+		},
+	}, nil
+}
+
 func (f *fakeEngine) Paths(context.Context, *run.Run) (*paths.Report, error) { return nil, nil }
 
 func (f *fakeEngine) Devices(context.Context, *run.Run) (*gpu.Report, error) {

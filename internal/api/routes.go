@@ -155,6 +155,7 @@ func dataRoutes(data *results.Handler, files *results.Files) []route {
 		get(one+"/distributions", data.Distributions, results.DistributionParameters()),
 		get(one+"/samples", data.Samples, none()),
 		get(one+"/telemetry", data.Telemetry, none()),
+		get(one+"/agents", data.Agents, none()),
 		get(one+"/sweep", data.Sweep, none()),
 		get(one+"/answer", data.Capacity, none()),
 		get(one+"/logs", data.Log, results.LogParameters()),

@@ -137,6 +137,23 @@ func (h *History) Paths(ctx context.Context, r *run.Run) (*paths.Report, error) 
 	return files.Paths()
 }
 
+// Agents returns what a run of recorded sessions says, besides its metrics; that of an active run is empty. It waits
+// while too many others are read.
+func (h *History) Agents(ctx context.Context, r *run.Run) (*results.Agents, error) {
+	if !r.State.Terminal() {
+		return new(results.Agents), nil
+	}
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer h.reading.Release(1)
+	files, err := h.files(r)
+	if err != nil {
+		return nil, err
+	}
+	return files.Agents()
+}
+
 // ServerSummaries returns the metrics of the servers of a run in AIPerf's shape, as [History.Servers] does.
 func (h *History) ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error) {
 	if err := h.reading.Acquire(ctx, 1); err != nil {

@@ -36,6 +36,8 @@ type Servers interface {
 	Devices(ctx context.Context, r *run.Run) (*gpu.Report, error)
 	// Paths returns how the network behaved; nil = nothing was counted.
 	Paths(ctx context.Context, r *run.Run) (*paths.Report, error)
+	// Agents returns what a run of recorded sessions says, besides its metrics.
+	Agents(ctx context.Context, r *run.Run) (*results.Agents, error)
 	// Answer returns what a study says, so far or at its end; fs.ErrNotExist if it has no answer, or none yet.
 	Answer(id string) (*results.Answer, error)
 }
@@ -313,7 +315,13 @@ func (h *Handler) withSnapshots(ctx context.Context, runs ...*run.Run) ([]Run, e
 		if err != nil { // the same
 			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("what the network did in the run is left out of a scrape")
 		}
-		out = append(out, Run{Run: r, Snapshot: snap, Server: server, GPU: devices, Path: network, Answer: h.answer(r)})
+		sessions, err := h.Servers.Agents(ctx, r)
+		if err != nil { // the same
+			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("the jobs of recorded sessions are left out of a scrape")
+		}
+		out = append(out, Run{
+			Run: r, Snapshot: snap, Server: server, GPU: devices, Path: network, Agents: sessions, Answer: h.answer(r),
+		})
 	}
 	return out, nil
 }

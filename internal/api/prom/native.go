@@ -29,6 +29,7 @@ type Run struct {
 	Server   *diagnose.Server // what its servers' metrics say; nil = they were not read
 	GPU      *gpu.Report      // what its accelerators did; nil = they were not read
 	Path     *paths.Report    // how the network behaved; nil = nothing was counted
+	Agents   *results.Agents  // what a run of recorded sessions says; nil = it is not known
 	Answer   *results.Answer  // of a study; nil = it has none
 	Aside    bool             // a study of which only its progress and its answer are shown
 }
@@ -78,6 +79,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		}
 		if r.Path != nil {
 			e.paths(r.Run, r.Path)
+		}
+		if r.Agents != nil {
+			e.agents(r.Run, r.Agents)
 		}
 		if r.GPU != nil {
 			e.gpus(r.Run, r.Snapshot, r.GPU)

@@ -101,6 +101,7 @@ type content struct {
 	server     *diagnose.Server            // of a single run; nil = the metrics of its servers were not read
 	gpu        *gpu.Report                 // of a single run; nil = its GPUs were not read
 	path       *paths.Report               // of a single run; nil = the kernel counted nothing
+	agents     *finished.Agents            // of a single run
 	answers    map[string]json.RawMessage  // of the API, by the path by which the page asks for them
 }
 
@@ -173,7 +174,11 @@ func (m *Maker) collect(ctx context.Context, ids []string) (*content, error) {
 		return nil, err
 	}
 	c.server, c.gpu, c.path = telemetry.Server, telemetry.GPU, telemetry.Path
-	return c, errors.Join(c.keep(runPath(ids[0])+"/errors", &c.errors), c.keep(runPath(ids[0])+"/telemetry", telemetry))
+	if c.agents, err = m.Results.AgentsOf(ctx, c.inputs[0].Run, struct{}{}); err != nil {
+		return nil, err
+	}
+	return c, errors.Join(c.keep(runPath(ids[0])+"/errors", &c.errors), c.keep(runPath(ids[0])+"/telemetry", telemetry),
+		c.keep(runPath(ids[0])+"/agents", c.agents))
 }
 
 // sweep keeps what the runs of a sweep say together, and returns it; nil = there is nothing yet.

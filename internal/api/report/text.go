@@ -88,6 +88,7 @@ func (c *content) text() *text {
 		t.add(servers(c.server)...)
 		t.add(gpus(c.gpu)...)
 		t.add(network(c.path))
+		t.add(sessions(c.agents)...)
 		t.add(speculation(c.comparison, snap), byCategory(r))
 		t.add(objectives(r), attainment(c.comparison), failures(&c.errors))
 	}

@@ -37,6 +37,8 @@ type Recorded interface {
 	Devices(ctx context.Context, r *run.Run) (*gpu.Report, error)
 	// Paths returns how the network behaved; nil = nothing was counted.
 	Paths(ctx context.Context, r *run.Run) (*paths.Report, error)
+	// Agents returns what a run of recorded sessions says, besides its metrics.
+	Agents(ctx context.Context, r *run.Run) (*results.Agents, error)
 	// ServerSummaries returns the metrics of the servers of a run in AIPerf's shape; empty = there are none.
 	ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error)
 	// Sweep returns what the runs of a sweep say together; fs.ErrNotExist if there is none yet.

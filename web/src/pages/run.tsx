@@ -25,6 +25,7 @@ import {
   VerdictPill,
 } from "../ui/parts";
 import { ProgressBar } from "../ui/progress";
+import { Agents } from "./agents";
 import { Charts } from "./charts";
 import { Distributions } from "./distributions";
 import { Edit } from "./edit";
@@ -71,6 +72,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
               <Errors store={store} run={run} />
             </div>
           </div>
+          <Agents store={store} run={run} />
           <Speculation store={store} run={run} />
           <Distributions store={store} run={run} />
           <Slowest run={run} />
