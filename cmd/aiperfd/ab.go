@@ -37,7 +37,8 @@ Examples:
     --osl 128 --request-rate 5
   aiperfd ab bench.yaml --b-url http://b:8000 --margin 2% --budget 1h
   aiperfd ab --url http://a:8000 --b-url http://a:8001 --design crossover \
-    --cache-bust first_turn_prefix --streaming --isl 512 --osl 128 --request-rate 5
+    --cache-bust first_turn_prefix --streaming --isl 512 --osl 128 \
+    --request-rate 5
 
 Flags of this command:
   --b-url URL              server B; several with commas between
@@ -46,8 +47,8 @@ Flags of this command:
   --design NAME            mirror, crossover or split (mirror)
   --margin SHARE           change of a latency that counts as none (3%); of the
                            error rate it is 1 point
-  --block DURATION         least length of a block; it has 20 pairs or more (5s);
-                           of crossover, the length of a turn (30s)
+  --block DURATION         least length of a block, which has 20 pairs or more
+                           (5s); of crossover, the length of a turn (30s)
   --budget DURATION        time of load at most (30m; of crossover 2h)
 
 All flags of aiperfd profile about the load, the dataset and server A are
