@@ -98,9 +98,9 @@ func canaryDocuments(base string) []string {
 			strings.Replace(fmt.Sprintf(rest, requests), "{type: synthetic, isl: 8, osl: 4}", "{type: file, format: raw_payload, records: [{payload: {model: m, messages: [], api_key: "+
 				quote(canary("record"))+", o: {secret: "+quote(canary("recordnested"))+"}}}]}", 1),
 		"metadata: {name: beside}\nbenchmark:\n  model: m\n  endpoint: {url: " + quote(base) + "}\n  serverMetrics: " +
-			quote(as(base, "pages")+"/pages/metrics") + "\n  otel: {metricsUrl: " + quote(as(base, "otel")+"/metrics") + ", tracesUrl: " +
-			quote(as(base, "otel")+"/traces") + ", tracesSample: 1, headers: {X-Team: " + quote(canary("header")) + "}}\n  mlflow: {trackingUri: " +
-			quote(as(base, "mlflow")) + "}\n  runtime: {prometheusRemoteWrite: " + quote(as(base, "write")) + ", pushGateway: " +
+			quote(as(base, "pages")+"/pages/metrics") + "\n  otel: {metricsUrl: " + quote(as(base, "otel")+"/metrics") +
+			", tracesUrl: " + quote(as(base, "otel")+"/traces") + ", tracesSample: 1, headers: {X-Team: " +
+			quote(canary("header")) + "}}\n  mlflow: {trackingUri: " + quote(as(base, "mlflow")) + "}\n  runtime: {prometheusRemoteWrite: " + quote(as(base, "write")) + ", pushGateway: " +
 			quote(as(base, "gateway")) + "}" + fmt.Sprintf(rest, requests),
 	}
 }
@@ -531,9 +531,9 @@ benchmark: {endpoint: {url: "`+server.URL+`", headers: {X-Plain: "${secret:store
 			"--proxy", strings.Replace(server.URL, "://", "://"+url.UserPassword(canary("proxyuser"), canary("proxypassword")).String()+"@", 1),
 		},
 		"beside": {
-			"--url", server.URL, "--server-metrics", as(server.URL, "pages") + "/pages/metrics", "--otel-url", as(server.URL, "otel") + "/metrics",
-			"--otel-traces-url", as(server.URL, "otel") + "/traces", "--otel-traces-sample", "1", "--mlflow-tracking-uri", as(server.URL, "mlflow"),
-			"--prometheus-remote-write", as(server.URL, "write"), "--push-gateway", as(server.URL, "gateway"),
+			"--url", server.URL, "--server-metrics", as(server.URL, "pages") + "/pages/metrics",
+			"--otel-url", as(server.URL, "otel") + "/metrics", "--otel-traces-url", as(server.URL, "otel") + "/traces",
+			"--otel-traces-sample", "1", "--mlflow-tracking-uri", as(server.URL, "mlflow"), "--prometheus-remote-write", as(server.URL, "write"), "--push-gateway", as(server.URL, "gateway"),
 		},
 		"mistyped": {"--url", server.URL, "--api-key", canary("apikey"), "--header", canary("acmetoken"), "--concurrency", canary("env")},
 	} {
