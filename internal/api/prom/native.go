@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/results"
@@ -29,6 +30,7 @@ type Run struct {
 	Server   *diagnose.Server // what its servers' metrics say; nil = they were not read
 	GPU      *gpu.Report      // what its accelerators did; nil = they were not read
 	Path     *paths.Report    // how the network behaved; nil = nothing was counted
+	OTel     *otel.Report     // what it sends to OpenTelemetry collectors; nil = nothing
 	Answer   *results.Answer  // of a study; nil = it has none
 	Aside    bool             // a study of which only its progress and its answer are shown
 }
@@ -78,6 +80,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		}
 		if r.Path != nil {
 			e.paths(r.Run, r.Path)
+		}
+		if r.OTel != nil {
+			e.collectors(r.Run, r.OTel)
 		}
 		if r.GPU != nil {
 			e.gpus(r.Run, r.Snapshot, r.GPU)
