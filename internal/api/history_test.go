@@ -21,13 +21,12 @@ import (
 	apiresults "aiperfd/internal/api/results"
 	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/metric/agents"
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
-	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
@@ -81,23 +80,18 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 	}, f.logErr
 }
 
-// Devices returns nothing: no run of a test has accelerators.
+// Agents returns nothing: no run of a test has recorded sessions.
 func (f *fakeEngine) Agents(context.Context, *run.Run) (*results.Agents, error) {
-	return &results.Agents{
-		Jobs: &agents.Report{
-			Trees: 1, Completed: 1, Dilation: &agents.Spread{Count: 1, Mean: 1.5, P50: 1.5, P90: 1.5, Max: 1.5},
-			Path:      &agents.Shares{Prefill: 0.5, Gap: 0.5},
-			ByContext: []agents.Group{{To: 8192, Requests: 3, Latency: &agents.Quantiles{P50: 1, P90: 2, P99: 3}}},
-			List:      []agents.Tree{{Play: 1, Trace: "A", Lane: 1, Outcome: agents.Completed, Requests: 3}},
-		},
-		Validity: &verdict.Validity{
-			Scenario: "a@1", Checks: []verdict.ValidityCheck{{ID: "errors", Detail: "2 of 3 requests failed"}}, Exceptions: []string{},
-		},
-	}, nil
+	return new(results.Agents), nil
 }
 
+// Paths returns nothing: no run of a test has connections.
 func (f *fakeEngine) Paths(context.Context, *run.Run) (*paths.Report, error) { return nil, nil }
 
+// OTel returns nothing: no run of a test has a collector.
+func (f *fakeEngine) OTel(context.Context, *run.Run) (*otel.Report, error) { return nil, nil }
+
+// Devices returns nothing: no run of a test has accelerators.
 func (f *fakeEngine) Devices(context.Context, *run.Run) (*gpu.Report, error) {
 	return nil, nil
 }

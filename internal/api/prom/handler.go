@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
@@ -38,6 +39,8 @@ type Servers interface {
 	Paths(ctx context.Context, r *run.Run) (*paths.Report, error)
 	// Agents returns what a run of recorded sessions says, besides its metrics.
 	Agents(ctx context.Context, r *run.Run) (*results.Agents, error)
+	// OTel returns what became of what a run sends to OpenTelemetry collectors; nil = nothing is sent.
+	OTel(ctx context.Context, r *run.Run) (*otel.Report, error)
 	// Answer returns what a study says, so far or at its end; fs.ErrNotExist if it has no answer, or none yet.
 	Answer(id string) (*results.Answer, error)
 }
@@ -319,8 +322,13 @@ func (h *Handler) withSnapshots(ctx context.Context, runs ...*run.Run) ([]Run, e
 		if err != nil { // the same
 			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("the jobs of recorded sessions are left out of a scrape")
 		}
+		sent, err := h.Servers.OTel(ctx, r)
+		if err != nil { // the same
+			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("what the run sends to collectors is left out of a scrape")
+		}
 		out = append(out, Run{
-			Run: r, Snapshot: snap, Server: server, GPU: devices, Path: network, Agents: sessions, Answer: h.answer(r),
+			Run: r, Snapshot: snap, Server: server, GPU: devices, Path: network, Agents: sessions, OTel: sent,
+			Answer: h.answer(r),
 		})
 	}
 	return out, nil

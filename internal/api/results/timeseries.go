@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
@@ -39,6 +40,8 @@ type Recorded interface {
 	Paths(ctx context.Context, r *run.Run) (*paths.Report, error)
 	// Agents returns what a run of recorded sessions says, besides its metrics.
 	Agents(ctx context.Context, r *run.Run) (*results.Agents, error)
+	// OTel returns what became of what a run sends to OpenTelemetry collectors; nil = nothing is sent.
+	OTel(ctx context.Context, r *run.Run) (*otel.Report, error)
 	// ServerSummaries returns the metrics of the servers of a run in AIPerf's shape; empty = there are none.
 	ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error)
 	// Sweep returns what the runs of a sweep say together; fs.ErrNotExist if there is none yet.
