@@ -69,6 +69,7 @@ type prepared struct {
 	// paths keeps what the kernel counts of the connections; nil if it is off.
 	paths *collect.PathRecorder
 	path  *paths.Report // nil before the observers have ended, and if nothing was counted
+	trips *roundTrips   // of the probes of the network; nil = the document does not ask for them
 	// jobs collects the plays of recorded sessions; nil = the dataset has none.
 	jobs *agents.Jobs
 }
@@ -193,6 +194,7 @@ func (x *prepared) observe(env *environment) {
 		x.recordSamples(env),
 		x.readServerMetrics(env),
 		x.readPaths(env),
+		x.probeNetwork(env),
 		x.collectJobs(),
 		sendMetrics(x.plan, env),
 		sendSpans(x.plan, x.clock, env),

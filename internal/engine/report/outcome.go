@@ -36,6 +36,7 @@ type Input struct {
 	Server      *diagnose.Server // what the servers' metrics say; nil = they were not read
 	GPU         *gpu.Report      // what the accelerators did; nil = they were not read
 	Path        *paths.Report    // how the network behaved; nil = nothing was counted
+	Network     *measure.Network // the round trips to the targets, if they were measured; nil = they are not known
 	Jobs        *agents.Jobs     // the plays of recorded sessions; nil = the dataset has none
 }
 
@@ -70,6 +71,7 @@ type Outcome struct {
 // Conclude computes the results of a run and decides how it ended.
 func Conclude(in *Input) Outcome {
 	o := in.end()
+	adjust(in.Phases, in.Plan.Document, in.Network)
 	rep := Build(in.Run, &in.Plan.Measure, in.Clock, in.Phases)
 	addPower(rep, in.GPU, in.Phases)
 	rep.Path, rep.Agents = in.Path, in.agents(rep)

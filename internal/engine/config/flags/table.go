@@ -314,14 +314,13 @@ func optionRows() []option {
 		{
 			kind: optBool, status: refused,
 			names: "--uuid-and-strip --open-loop-strict " +
-				"--network-latency-automatic --accuracy-enable-cot " +
-				"--accuracy-verbose",
+				"--accuracy-enable-cot --accuracy-verbose",
 		},
 		{
 			kind: optText, status: refused,
 			names: "--max-idle-gap-cap-seconds " +
 				"--agentic-cache-warmup-duration " +
-				"--agentic-warmup-grace-period --network-latency-mean --network-latency-ping-interval " +
+				"--agentic-warmup-grace-period " +
 				"--optuna-sampler --optuna-acquisition --optuna-terminator --search-percentile-pooling " +
 				"--bo-constraint-mode --accuracy-benchmark --accuracy-n-shots --accuracy-grader " +
 				"--accuracy-system-prompt",

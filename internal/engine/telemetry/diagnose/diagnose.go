@@ -114,6 +114,8 @@ type Client struct {
 	Lag, Connect, Send, Wait, Rest float64 // due → start → connected → written → first content → end
 	InFlight                       float64 // mean number of requests at work
 	RTT                            float64 // the shortest round trip to a server, in seconds; 0 = unknown
+	// Path is the shortest round trip to the server of each request, on average, in seconds; 0 = unknown.
+	Path float64
 }
 
 // Canonical returns the canonical metrics of all sources in a window, and the levels over time that findings
