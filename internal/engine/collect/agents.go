@@ -7,11 +7,12 @@ import (
 	"aiperfd/internal/engine/metric/measure"
 )
 
-// NewAgents returns the observer that collects the plays of recorded sessions in the phases that enter the results.
+// NewAgents returns the observer that collects the plays of recorded sessions in the phases that enter the results, with
+// what phases before them have sent of these sessions.
 func NewAgents(to *agents.Jobs) RunObserver {
 	return RunObserver{Phase: func(p *spec.Phase, _ *measure.Set) Observer {
 		if !p.Counted() {
-			return Observer{}
+			return Observer{Observe: to.AddWarmup}
 		}
 		return Observer{Observe: to.Add}
 	}}

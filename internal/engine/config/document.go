@@ -394,10 +394,17 @@ type Phase struct {
 	// agentic_replay: where the first sessions begin, 0 to 1 of their recorded time
 	TrajectoryStartMinRatio *float64 `json:"trajectoryStartMinRatio"`
 	TrajectoryStartMaxRatio *float64 `json:"trajectoryStartMaxRatio"`
-	SystemIdleGapCap        *Seconds `json:"systemIdleGapCapSeconds"` // agentic_replay: how long nothing may be in flight or due
-	BurstPhaseStarts        bool     `json:"burstPhaseStarts"`        // agentic_replay: all lanes, and all primers, begin at once
-	LaneStart               string   `json:"laneStart,omitempty"`     // agentic_replay: when the lanes begin
-	LaneRamp                *Seconds `json:"laneRamp,omitempty"`      // agentic_replay, laneStart ramp: in which time
+	// agentic_replay: how long nothing may be in flight or due
+	SystemIdleGapCap *Seconds `json:"systemIdleGapCapSeconds"`
+	TreeIdleGapCap   *Seconds `json:"treeIdleGapCapSeconds,omitempty"` // agentic_replay: the same for each session
+	// agentic_replay: how long, and for how many requests per lane, the sessions are played without pauses before they
+	// are measured
+	AgenticCacheWarmup    *Seconds `json:"agenticCacheWarmupDuration,omitempty"`
+	WarmupRequestsPerLane *int     `json:"warmupRequestsPerLane,omitempty"`
+	AgenticWarmupGrace    *Seconds `json:"agenticWarmupGracePeriod,omitempty"` // of this, after it
+	BurstPhaseStarts      bool     `json:"burstPhaseStarts"`                   // agentic_replay: lanes and primers begin at once
+	LaneStart             string   `json:"laneStart,omitempty"`                // agentic_replay: when the lanes begin
+	LaneRamp              *Seconds `json:"laneRamp,omitempty"`                 // laneStart ramp: in which time
 
 	ConcurrencyRamp *Ramp `json:"concurrencyRamp"` // of the sessions at a time, from 1; nil = none
 	// requests at a time without a first token; nil = without limit

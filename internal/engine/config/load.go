@@ -66,7 +66,7 @@ func (d *Draft) decode() *input {
 	}
 	nameCorpora(d)
 	in.doc.scenario = layScenario(d)
-	addPrimers(d.Root)
+	addLaneWarmups(d.Root)
 	in.Options.IgnoreUnsupported = isTrue(d.Root.Get("ignoreUnsupported"))
 	in.Document(d.Root, in.doc)
 	in.doc.injected, in.doc.confidential = in.Injected, in.Confidential

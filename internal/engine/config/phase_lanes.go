@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/config/problem"
@@ -14,17 +16,37 @@ const DefaultLaneRamp = 60
 
 // laneFields are the fields that only phases of recorded sessions have.
 func laneFields() []string {
-	return []string{"trajectoryStartMinRatio", "trajectoryStartMaxRatio", "systemIdleGapCapSeconds", "laneStart", "laneRamp"}
+	return []string{"trajectoryStartMinRatio", "trajectoryStartMaxRatio", "systemIdleGapCapSeconds",
+		"laneStart", "laneRamp", "treeIdleGapCapSeconds", "agenticCacheWarmupDuration", "warmupRequestsPerLane", "agenticWarmupGracePeriod"}
 }
 
-// isPrimer reports whether a phase sends the primers of the phase of recorded sessions that follows it.
-func isPrimer(p *Phase) bool { return p.Type == AgenticReplay && phaseKind(p) == "warmup" }
+// isLaneWarmup reports whether a phase prepares the phase of recorded sessions that follows it: the first one sends its
+// primers, the second one plays its sessions without pauses.
+func isLaneWarmup(p *Phase) bool { return p.Type == AgenticReplay && phaseKind(p) == "warmup" }
 
-// primerName is the name of a phase of primers that no document gives.
-const primerName = "primers"
+// Names of the warm-ups that no document gives.
+const (
+	primerName      = "primers"
+	cacheWarmupName = "cache-warmup"
+)
 
-// addPrimers puts a phase of primers in front of the first phase of recorded sessions, unless there is one.
-func addPrimers(root *tree.Node) {
+// CacheWarmupLimit bounds a cache warm-up that has only a number of requests, in seconds.
+const CacheWarmupLimit = 1800
+
+// IsCacheWarmup reports whether a phase plays the sessions of the phase behind it without pauses, before they are
+// measured.
+func IsCacheWarmup(phases []Phase, i int) bool {
+	return i > 0 && isLaneWarmup(&phases[i]) && isLaneWarmup(&phases[i-1])
+}
+
+// hasCacheWarmup reports whether a phase of recorded sessions wants a cache warm-up.
+func (p *Phase) hasCacheWarmup() bool {
+	return p.AgenticCacheWarmup != nil || p.WarmupRequestsPerLane != nil
+}
+
+// addLaneWarmups puts a phase of primers in front of the first phase of recorded sessions, and a cache warm-up if it is
+// asked for, unless they are there.
+func addLaneWarmups(root *tree.Node) {
 	benchmark := root.Get("benchmark")
 	if benchmark == nil || benchmark.Shape != tree.Object {
 		return
@@ -33,19 +55,26 @@ func addPrimers(root *tree.Node) {
 	if phases == nil || phases.Shape != tree.List {
 		return
 	}
+	names := []string{primerName, cacheWarmupName}
 	for i, p := range phases.Items {
 		if p.Shape != tree.Object || scalarOf(p, "type") != AgenticReplay {
 			continue
 		}
-		if scalarOf(p, "kind") == "warmup" || scalarOf(p, "name") == "warmup" {
-			return
+		if len(names) > 0 && (scalarOf(p, "kind") == "warmup" || scalarOf(p, "name") == "warmup") {
+			names = names[1:]
+			continue
 		}
-		primers := tree.ObjectNode(
-			tree.Member{Name: "name", Value: tree.TextNode(primerName)}, tree.Member{Name: "kind", Value: tree.TextNode("warmup")},
-			tree.Member{Name: "type", Value: tree.TextNode(AgenticReplay)},
-		)
-		phases.Items = append(phases.Items[:i:i], append([]*tree.Node{primers}, phases.Items[i:]...)...)
-		primers.Locate(CanonicalPointer(PhasePath(i)))
+		if p.Get("agenticCacheWarmupDuration") == nil && p.Get("warmupRequestsPerLane") == nil && len(names) > 0 {
+			names = names[:len(names)-1]
+		}
+		for n, name := range names {
+			warmup := tree.ObjectNode(
+				tree.Member{Name: "name", Value: tree.TextNode(name)}, tree.Member{Name: "kind", Value: tree.TextNode("warmup")},
+				tree.Member{Name: "type", Value: tree.TextNode(AgenticReplay)},
+			)
+			phases.Items = slices.Insert(slices.Clip(phases.Items), i+n, warmup)
+			warmup.Locate(CanonicalPointer(PhasePath(i + n)))
+		}
 		return
 	}
 }
@@ -60,10 +89,22 @@ func scalarOf(n *tree.Node, name string) string {
 
 // fillLanes fills in the defaults of a phase of recorded sessions. Those of its primers are its own.
 func fillLanes(in *input, p *Phase, path string) {
-	if isPrimer(p) {
+	if isLaneWarmup(p) {
 		return
 	}
 	fillConcurrency(in, p, path)
+	if p.hasCacheWarmup() && p.AgenticWarmupGrace == nil {
+		p.AgenticWarmupGrace = new(Seconds(math.Inf(1)))
+		reason := "the cache warm-up has no duration"
+		if d := p.AgenticCacheWarmup; d != nil {
+			*p.AgenticWarmupGrace = min(*d, 300)
+			if p.GracePeriod != nil {
+				*p.AgenticWarmupGrace = max(*p.AgenticWarmupGrace, *p.GracePeriod)
+			}
+			reason = "as in AIPerf: gracePeriod, or the duration of the cache warm-up up to 300"
+		}
+		in.infer(path+".agenticWarmupGracePeriod", *p.AgenticWarmupGrace, reason)
+	}
 	if p.TrajectoryStartMinRatio == nil {
 		p.TrajectoryStartMinRatio = new(min(0.25, given(p.TrajectoryStartMaxRatio, 1)))
 		in.infer(path+".trajectoryStartMinRatio", *p.TrajectoryStartMinRatio, "as in AIPerf")
@@ -101,9 +142,12 @@ func checkLanes(in *input, p *Phase, path string) {
 				"laneStart says how they begin")
 		}
 	}
-	if isPrimer(p) {
-		checkPrimers(in, path)
+	if isLaneWarmup(p) {
+		checkLaneWarmup(in, path)
 		return
+	}
+	if in.Has(path+".agenticWarmupGracePeriod") && !p.hasCacheWarmup() {
+		in.Conflict(path+".agenticWarmupGracePeriod", "needs agenticCacheWarmupDuration or warmupRequestsPerLane")
 	}
 	checkPrimerMarkers(in)
 	if low, high := p.TrajectoryStartMinRatio, p.TrajectoryStartMaxRatio; low != nil && high != nil && *low > *high {
@@ -129,18 +173,25 @@ func checkPrimerMarkers(in *input) {
 	}
 }
 
-// checkPrimers checks a warm-up of recorded sessions, which is what the phase that follows it makes it.
-func checkPrimers(in *input, path string) {
+// checkLaneWarmup checks a warm-up of recorded sessions, which is what the phase that follows it makes it.
+func checkLaneWarmup(in *input, path string) {
 	for _, field := range append(laneFields(), "burstPhaseStarts", "requests", "sessions", "duration", "concurrency") {
 		if in.Has(path+"."+field) && !isFalse(in.At(path+"."+field)) {
-			in.Conflict(path+"."+field, "a warm-up of type "+AgenticReplay+" sends the primers of the phase that follows it; give that phase the field")
+			in.Conflict(path+"."+field,
+				"a warm-up of type "+AgenticReplay+" prepares the phase that follows it; give that phase the field")
 		}
 	}
-	for i := range in.doc.Benchmark.Phases[:len(in.doc.Benchmark.Phases)-1] {
-		next := &in.doc.Benchmark.Phases[i+1]
-		if PhasePath(i) == path && next.Type == AgenticReplay && !isPrimer(next) {
+	phases := in.doc.Benchmark.Phases
+	for i := range phases[:len(phases)-1] {
+		if next := &phases[i+1]; PhasePath(i) != path || next.Type != AgenticReplay {
+			continue
+		} else if warming := IsCacheWarmup(phases, i); !warming || !isLaneWarmup(next) && next.hasCacheWarmup() {
 			return
 		}
+		in.Fail(in.At(path+".type").Place, problem.CodeConflict,
+			"a second warm-up of type %s plays the sessions before they are measured: "+
+				"the phase behind it needs agenticCacheWarmupDuration or warmupRequestsPerLane", AgenticReplay)
+		return
 	}
 	in.Fail(in.At(path+".type").Place, problem.CodeConflict, "a warm-up of type %s needs a profiling phase of this type behind it", AgenticReplay)
 }

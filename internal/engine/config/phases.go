@@ -202,7 +202,7 @@ func checkSeamless(in *input, i int) {
 }
 
 func checkBounds(in *input, p *Phase, path string) {
-	bounded := p.Type == FixedSchedule || isPrimer(p) || p.Kind == "profiling" && p.Type != AgenticReplay && isOnce(in) // by the data
+	bounded := p.Type == FixedSchedule || isLaneWarmup(p) || p.Kind == "profiling" && p.Type != AgenticReplay && isOnce(in) // by the data
 	if s := in.doc.Sweep; s != nil && s.Type == sweep.Paired && phaseKind(p) != "warmup" {
 		bounded = true // by the budget
 	}

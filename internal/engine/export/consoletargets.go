@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/agents"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/view"
 )
@@ -69,6 +70,43 @@ func (p targetTable) print(r *Report) {
 	p.group(view.Table{Title: "aiperfd | Results by Category", Columns: []view.Column{{Title: "Category"}}}, columns, categories,
 		func(i int) string { return view.Printable(names[i]) })
 	p.group(view.Table{Title: "aiperfd | Results by Turn", Columns: []view.Column{{Title: "Turn"}}}, turnColumns[:], r.ByTurn, strconv.Itoa)
+	if r.Agents != nil && len(r.Agents.ByContext) > 1 {
+		t := contextTable(r.Agents.ByContext)
+		t.Narrow(view.Boxed, p.width)
+		p.text.WriteString(p.boxes.Table(&t))
+	}
+}
+
+// contextTable has the results by the length of prompts.
+func contextTable(groups []agents.Group) view.Table {
+	t := view.Table{Title: "aiperfd | Results by Prompt Length", Columns: []view.Column{
+		{Title: "Tokens"}, {Title: "Requests", Number: true}, {Title: "Errors", Number: true}, {Title: "Cached", Number: true},
+		{Title: "TTFT p50 ms", Number: true}, {Title: "TTFT p90 ms", Number: true, Weight: 2},
+		{Title: "ITL p50 ms", Number: true}, {Title: "Latency p50 ms", Number: true, Weight: 1},
+	}}
+	for i := range groups {
+		g := &groups[i]
+		cached := "-"
+		if g.Cached != nil {
+			cached = view.Percent(*g.Cached)
+		}
+		row := []string{g.Name(), view.Whole(int64(g.Requests)), view.Whole(int64(g.Errors)), cached}
+		for _, of := range []struct {
+			q   *agents.Quantiles
+			p90 bool
+		}{{g.TTFT, false}, {g.TTFT, true}, {g.ITL, false}, {g.Latency, false}} {
+			switch {
+			case of.q == nil:
+				row = append(row, "-")
+			case of.p90:
+				row = append(row, view.Figure(of.q.P90))
+			default:
+				row = append(row, view.Figure(of.q.P50))
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
 }
 
 // namedResults returns the names of groups that have results of their own, and these results.

@@ -71,7 +71,7 @@ func (s *session) newChild(c *bench.Conversation, g *group, inherits bool) *sess
 	child.Entry = child.Conversation
 	s.unsent -= child.unsent
 	s.root.live.Add(1)
-	s.env.idle.enter()
+	s.env.idle.enter(s.root.tree)
 	return child
 }
 
@@ -123,7 +123,7 @@ func (s *session) awaitChildren(turn int, answered time.Duration) (time.Duration
 			later = append(later, j)
 			continue
 		}
-		if !s.env.idle.awaitGroup(j.group, s.env.stopped.done) {
+		if !s.env.idle.awaitGroup(s.root.tree, j.group, s.env.stopped.done) {
 			return answered, false
 		}
 		answered = max(answered, time.Duration(j.group.last.Load()))

@@ -38,6 +38,11 @@ func (c *closedLoop) slotFreed(at time.Duration) (successor *session) {
 
 // familyEnded implements slots.
 func (c *closedLoop) familyEnded(_ context.Context, root *session, at time.Duration) (successor *session) {
+	if c.env.isCacheWarmup() {
+		if rest := c.env.lanes.remainder(root); rest != nil && decide(&c.env.arbiter, (*scheduler).exhausted) {
+			c.pump.putBack(rest)
+		}
+	}
 	return c.refillSlot(at, root.lane)
 }
 

@@ -10,7 +10,7 @@ type group struct {
 	left atomic.Int64
 	last atomic.Int64  // offset; the latest end of a child
 	done chan struct{} // closed when all children have ended
-	idle bool          // guarded by the guard of the phase: somebody waits, and is not at work
+	idle *idleTree     // guarded by the guard of the phase: of who waits and is not at work; nil = nobody
 }
 
 // join is a group and the turn that waits for it.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
+	"sync"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -14,8 +16,11 @@ import (
 // plays later begins with its first turn.
 type laneTimes struct {
 	lanes  *spec.Lanes
-	first  []*midway // of the first sessions, in the order of the lanes
+	first  []*midway // of the first sessions, in the order of the lanes; nil = at its beginning
 	placed int       // sessions
+
+	mu   sync.Mutex
+	left map[*session]*leftover // guarded by mu; by root; what CacheWarmup has sent of the sessions that go on
 }
 
 var _ timetable = (*laneTimes)(nil)
@@ -24,12 +29,19 @@ var _ timetable = (*laneTimes)(nil)
 func (l *laneTimes) enterAll(first []*session) {
 	var last time.Duration // first request of a lane
 	for lane, s := range first {
-		m := enterMidway(s.Entry, l.instant(s.Entry, lane))
-		m.lane = lane
-		l.first = append(l.first, m)
-		last = max(last, m.begins())
+		m := s.resumed
+		if m == nil && !l.lanes.Resumed {
+			m = enterMidway(s.Entry, l.instant(s.Entry, lane))
+			m.lane, m.flat = lane, l.lanes.CacheWarmup
+		}
+		if l.first = append(l.first, m); m != nil {
+			last = max(last, m.begins())
+		}
 	}
 	for _, m := range l.first {
+		if m == nil {
+			continue
+		}
 		switch at := m.begins(); l.lanes.Start {
 		case spec.SpreadLanes:
 		case spec.BurstLanes:
@@ -48,7 +60,7 @@ func (l *laneTimes) checkApart(first []*session) error {
 	for _, s := range first {
 		different[s.Entry.ID] = true
 	}
-	if !l.lanes.Apart || len(different) == len(first) {
+	if !l.lanes.Apart || l.lanes.Resumed || len(different) == len(first) {
 		return nil
 	}
 	return fmt.Errorf("%d lanes need as many sessions, and there are %d: play fewer at a time, or give prompts markers (--cache-bust first_turn_prefix), "+
@@ -109,6 +121,10 @@ type midway struct {
 	// next has the streams that had begun, with the first turn that is sent; that after the last
 	// one = it had ended.
 	next map[*bench.Conversation]int
+	flat bool // everything is due at once
+	// paused makes the next turns due after their own pauses: the streams have come so far in an earlier phase, each at
+	// its own speed, so that there is no instant of the recording.
+	paused bool
 }
 
 // enterMidway returns where a session is entered at an instant of its recording.
@@ -175,7 +191,10 @@ func (m *midway) offset(c *bench.Conversation) (time.Duration, bool) {
 		return 0, false
 	}
 	at := c.Turns[next].Recorded
-	if at == nil {
+	switch {
+	case m.paused:
+		return c.Turns[next].Delay + m.shift, true
+	case at == nil || m.flat:
 		return 0, true
 	}
 	return max(0, at.Start-m.instant) + m.shift, true
@@ -203,7 +222,10 @@ func (s *session) performMidway(ctx context.Context, losses *outage) (successor 
 	s.buildTurn(s.First)
 	due := e.start + e.work.Sessions.Scaled(offset)
 	answered := due - e.work.Sessions.Scaled(s.Conversation.Turns[s.First].Delay)
-	if e.work.Sessions.JoinAtOnce && s.waitsAt(s.First) {
+	switch {
+	case e.lanes.lanes.CacheWarmup:
+		answered = due
+	case e.work.Sessions.JoinAtOnce && s.waitsAt(s.First):
 		answered = e.start // the children decide
 	}
 	if !s.awaitTurn(s.First, answered) {
@@ -256,4 +278,61 @@ func (s *session) waitsAt(turn int) bool {
 		}
 	}
 	return false
+}
+
+// leftover is how far the streams of a session have come.
+type leftover struct {
+	next map[*bench.Conversation]int    // by stream, the first turn that was not sent
+	ids  map[*bench.Conversation]string // by stream, its correlation id
+}
+
+// isCacheWarmup reports whether a phase plays recorded sessions without pauses, for answers of one token.
+func (e *sessionEnv) isCacheWarmup() bool { return e.lanes != nil && e.lanes.lanes.CacheWarmup }
+
+// noteStream notes how far a stream has come that sends nothing any more in this phase. A stream that has ended
+// because a request failed is over.
+func (l *laneTimes) noteStream(s *session, failed bool) {
+	next := max(s.First, s.reached)
+	if failed && !s.goesOn(failed) {
+		next = len(s.Entry.Turns)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left == nil {
+		l.left = map[*session]*leftover{}
+	}
+	of := l.left[s.root]
+	if of == nil {
+		of = &leftover{map[*bench.Conversation]int{}, map[*bench.Conversation]string{}}
+		if m := s.root.midway; m != nil { // streams that had ended before are no sessions of this phase
+			maps.Copy(of.next, m.next)
+		}
+		maps.Copy(of.ids, s.root.streamIDs)
+		l.left[s.root] = of
+	}
+	of.next[s.Entry] = next
+	if s.parent != nil {
+		of.ids[s.Entry] = s.correlation
+	}
+}
+
+// remainder returns what is left of a session whose streams send nothing any more, for the next phase; nil = nothing is.
+func (l *laneTimes) remainder(root *session) *session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of := l.left[root]
+	delete(l.left, root)
+	if of == nil {
+		return nil
+	}
+	m := &midway{lane: root.lane - 1, next: of.next, paused: true}
+	if m.requests(root.Entry) == 0 {
+		return nil
+	}
+	rest := &session{
+		Dialogue: root.Dialogue, model: root.model, target: root.target, correlation: root.correlation,
+		streamIDs: of.ids, resumed: m,
+	}
+	rest.Conversation, rest.root = root.Entry, rest
+	return rest
 }

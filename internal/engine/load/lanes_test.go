@@ -272,6 +272,72 @@ func TestIdlePrimers(t *testing.T) {
 	})
 }
 
+// A cache warm-up plays on after the primers, without pauses and for answers of one token. The next phase goes on where
+// each stream has come to, after its pause, and a lane whose session was just over begins with the next one.
+func TestCacheWarmup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		data := []*bench.Conversation{traceA(true), traceB(), talk("C", recorded("c0", 0, time.Second, 0))}
+		sc := scenario{phase: lanePhase(2, 0.1, 0.15), data: data, replies: asRecorded(data...)}
+		sc.phase.Kind, sc.phase.Sessions, sc.phase.Lanes.Primers = bench.Warmup, 2, true
+		sc.transcript(t)
+		ids := map[string]string{}
+		for _, r := range sc.requests {
+			ids[r.record.ConversationID] = r.record.CorrelationID
+		}
+		perform := func(change func(p *spec.Phase)) string {
+			phase := lanePhase(2, 0.1, 0.15)
+			change(&phase)
+			sc.loaded, sc.requests = NewPhase(sc.work, &phase, &sc), nil
+			sc.loaded.Begin()
+			sc.loaded.Run(context.Background())
+			var lines []string
+			for _, r := range sc.requests {
+				lines = append(lines, fmt.Sprint(r.due, " ", r.record.ConversationID, "/", r.record.Turn))
+				if id, primed := ids[r.record.ConversationID]; primed && r.record.CorrelationID != id {
+					t.Errorf("stream %s has the id %s; its primer had %s", r.record.ConversationID, r.record.CorrelationID, id)
+				}
+			}
+			slices.Sort(lines)
+			return strings.Join(lines, " ")
+		}
+		short := perform(func(p *spec.Phase) {
+			p.Kind, p.Requests = bench.Warmup, 3
+			p.Lanes.CacheWarmup, p.Lanes.Start = true, spec.BurstLanes
+		})
+		if want := "0s A::sa:sub1/1 0s B/1 200ms B/2"; short != want {
+			t.Errorf("cache warm-up\n%s, want\n%s", short, want)
+		}
+		played := perform(func(p *spec.Phase) { p.Lanes.Resumed = true })
+		if want := "2.1s A/3 26.1s A/4 600ms A/2 600ms B/3 800ms C/0"; played != want {
+			t.Errorf("played\n%s, want\n%s", played, want)
+		}
+	})
+}
+
+// Streams that had ended when a session was entered stay ended after a cache warm-up.
+func TestCacheWarmupKeepsEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sec = time.Second
+		c := talk("P", recorded("p0", 0, sec, 0), recorded("p1", 4*sec, sec, sec), recorded("p2", 9*sec, sec, 4*sec), recorded("p3", 10*sec, sec, 0))
+		child := talk("w", recorded("w0", 2*sec, sec, sec))
+		c.Turns[0].Spawns = []bench.Spawn{{Children: []*bench.Conversation{child}, JoinAt: 1}}
+		c.Mode, child.Mode = bench.MessageArrayWithResponses, bench.MessageArrayWithResponses
+		sc := scenario{phase: lanePhase(1, 0.5, 0.6), data: []*bench.Conversation{c}, replies: asRecorded(c)}
+		sc.phase.Kind, sc.phase.Requests, sc.phase.Lanes.CacheWarmup = bench.Warmup, 1, true
+		if got, want := sc.transcript(t), "0s P/2 [u:p2]\n"; got != want {
+			t.Errorf("cache warm-up %q, want %q", got, want)
+		}
+		phase := lanePhase(1, 0, 0)
+		phase.Lanes.Resumed = true
+		sc.loaded, sc.requests = NewPhase(sc.work, &phase, &sc), nil
+		sc.loaded.Begin()
+		sc.loaded.Run(context.Background())
+		if len(sc.requests) != 1 || sc.requests[0].record.Turn != 3 {
+			t.Errorf("played %v, want the last turn", sc.requests)
+		}
+	})
+}
+
 func TestPrimersFail(t *testing.T) {
 	for text, fails := range map[string]bool{"main 1": true, "sub 0": false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -294,33 +360,56 @@ func TestIdleLimit(t *testing.T) {
 	tests := []struct {
 		name  string
 		limit time.Duration
+		tree  time.Duration // limit of each session
 		data  []*bench.Conversation
 		want  string
 		warn  string
 	}{
 		{
-			"one lane: what follows a long pause is earlier", 3 * sec, []*bench.Conversation{traceA(true)},
+			"one lane: what follows a long pause is earlier", 3 * sec, 0, []*bench.Conversation{traceA(true)},
 			"0s A/0 1.5s A/1 2.7s A::sa:sub1/0 3.4s A::sa:sub1/1 4.5s A/2 6s A/3 9.5s A/4",
 			"phase : idle time beyond 3s was left out; times: 1, sum: 20.5s",
 		},
 		{
-			"two lanes: their distances stay", 3 * sec, []*bench.Conversation{traceA(true), func() *bench.Conversation {
+			"two lanes: their distances stay", 3 * sec, 0, []*bench.Conversation{traceA(true), func() *bench.Conversation {
 				return talk("C", recorded("c0", 0, sec, 0), recorded("c1", 32*sec, sec, 31*sec))
 			}()},
 			"0s A/0 0s C/0 1.5s A/1 2.7s A::sa:sub1/0 3.4s A::sa:sub1/1 4.5s A/2 6s A/3 9.5s A/4 11.5s C/1",
 			"phase : idle time beyond 3s was left out; times: 1, sum: 20.5s",
 		},
 		{
-			"no jump in the gap before a sub-agent, nor while another lane is at work", 23500 * ms, []*bench.Conversation{traceA(true), traceB()},
+			"no jump in the gap before a sub-agent, nor while another lane is at work", 23500 * ms, 0, []*bench.Conversation{traceA(true), traceB()},
 			"0s A/0 0s B/0 700ms B/1 1.4s B/2 1.5s A/1 2.2s B/3 2.7s A::sa:sub1/0 3.4s A::sa:sub1/1 4.5s A/2 6s A/3 30s A/4",
 			"",
+		},
+		{
+			"a session whose streams all wait is earlier, and no other one", 0, 3 * sec, []*bench.Conversation{traceA(true), func() *bench.Conversation {
+				return talk("C", recorded("c0", 0, sec, 0), recorded("c1", 3500*ms, sec, 2500*ms), recorded("c2", 10*sec, sec, 5500*ms))
+			}()},
+			"0s A/0 0s C/0 1.5s A/1 2.7s A::sa:sub1/0 3.4s A::sa:sub1/1 3.5s C/1 4.5s A/2 6s A/3 7.5s C/2 9.5s A/4",
+			"phase : idle time of single sessions beyond 3s was left out; times: 2, sum: 23s",
+		},
+		{
+			"a pause of a session is left out while its children wait, and its own goes on", 0, 2 * sec, []*bench.Conversation{func() *bench.Conversation {
+				c := talk("P", recorded("p0", 0, sec, 0), recorded("p1", 20*sec, sec, 0))
+				c.Turns[0].Spawns = []bench.Spawn{{Children: []*bench.Conversation{talk("w", recorded("w0", 9*sec, sec, 8*sec))}, JoinAt: 1}}
+				return c
+			}()},
+			"0s P/0 3s w/0 4s P/1",
+			"phase : idle time of single sessions beyond 2s was left out; times: 1, sum: 6s",
+		},
+		{
+			"both limits", 2 * sec, 20 * sec, []*bench.Conversation{traceA(true), talk("C", recorded("c0", 0, sec, 0), recorded("c1", 40*sec, sec, 39*sec))},
+			"0s A/0 0s C/0 1.5s A/1 2.7s A::sa:sub1/0 3.4s A::sa:sub1/1 4.5s A/2 6s A/3 8.5s C/1 11.5s A/4",
+			"phase : idle time beyond 2s was left out; times: 2, sum: 15s" +
+				"phase : idle time of single sessions beyond 20s was left out; times: 2, sum: 22.5s",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sc := scenario{phase: lanePhase(len(tt.data), 0, 0), data: tt.data, replies: all}
-				sc.phase.Lanes.Idle = tt.limit
+				sc.phase.Lanes.Idle, sc.phase.Lanes.TreeIdle = tt.limit, tt.tree
 				sc.transcript(t)
 				slices.SortStableFunc(sc.requests, func(a, b sent) int {
 					if a.due != b.due {
@@ -345,8 +434,8 @@ func TestIdleLimit(t *testing.T) {
 				if warn != tt.warn {
 					t.Errorf("warning %q, want %q", warn, tt.warn)
 				}
-				if left, _ := sc.loaded.env.idle.left(); sc.loaded.env.idle.working != 0 || len(sc.loaded.env.idle.waits) != 0 || (left > 0) != (tt.warn != "") {
-					t.Errorf("%d at work, %d wait after the end", sc.loaded.env.idle.working, len(sc.loaded.env.idle.waits))
+				if idle := sc.loaded.env.idle; idle.working != 0 || len(idle.waits) != 0 {
+					t.Errorf("%d at work, %d wait after the end", idle.working, len(idle.waits))
 				}
 			})
 		})

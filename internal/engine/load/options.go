@@ -34,6 +34,7 @@ type Dialogue struct {
 	Entry        *bench.Conversation // of the dataset; not changed
 	Conversation *bench.Conversation // as it is said; an [Encoder] may replace it by a changed copy of Entry
 	Marker       string              // what such a copy has and Entry has not; empty = nothing
+	OneToken     bool                // the answer to the next turn is one token
 	History      []bench.Exchange    // turns and answers before the next turn; elements are not changed
 }
 

@@ -43,7 +43,7 @@ func NewPhase(w *Work, p *spec.Phase, out Sink) *Phase {
 		e.users = &userTimes{users: p.Users}
 	case p.Lanes != nil:
 		e.lanes = &laneTimes{lanes: p.Lanes}
-		e.idle = newIdleGuard(p.Lanes.Idle, e.clock)
+		e.idle = newIdleGuard(p.Lanes, e.clock)
 	}
 	if p.Prefill > 0 || p.Shape.CountFills {
 		e.prefill = newPrefill(&e.course, w.requests.Encoder)
@@ -122,10 +122,10 @@ func (p *Phase) Run(ctx context.Context) {
 		p.open.takeArrivals(inflight)
 	case e.primers != nil:
 		e.primers.sendPrimers(inflight)
-		e.idle.leave() // the start of the primers
+		e.idle.begun()
 	default:
 		p.closed.openSlots(inflight)
-		e.idle.leave() // the start of the lanes
+		e.idle.begun()
 	}
 	p.timedOut = p.awaitSessions(cut)
 	e.prefill.endRamp()
@@ -280,13 +280,23 @@ func (p *Phase) describeReplay() {
 	}
 }
 
-// describeIdle adds the warning about time that was left out.
+// describeIdle adds the warnings about time that was left out.
 func (p *Phase) describeIdle() {
-	if skipped, jumps := p.env.idle.left(); jumps > 0 {
-		p.warnings = append(p.warnings, bench.Warning{Code: "idle-skipped", Detail: fmt.Sprintf(
-			"phase %s: idle time beyond %v was left out; times: %d, sum: %v",
-			p.env.phase.Name, p.env.idle.limit, jumps, skipped.Round(time.Millisecond))})
+	g := p.env.idle
+	if g == nil {
+		return
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	warn := func(left leftOut, of string, limit time.Duration) {
+		if left.times > 0 {
+			p.warnings = append(p.warnings, bench.Warning{Code: "idle-skipped", Detail: fmt.Sprintf(
+				"phase %s: idle time%s beyond %v was left out; times: %d, sum: %v",
+				p.env.phase.Name, of, limit, left.times, left.sum.Round(time.Millisecond))})
+		}
+	}
+	warn(g.all, "", g.limit)
+	warn(g.trees, " of single sessions", g.treeLimit)
 }
 
 // Warnings returns what the user should know about how the phase read its dataset. It

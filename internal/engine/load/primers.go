@@ -65,7 +65,8 @@ func (l *primerLoop) prime(ctx context.Context, s *session, longest time.Duratio
 	}
 	root.root = root
 	root.live.Store(1)
-	e.idle.enter()
+	root.tree = e.idle.newTree()
+	e.idle.enter(root.tree)
 	s.streamIDs = map[*bench.Conversation]string{}
 	var primers []*session
 	for c := range streamsOf(s.Entry) {
@@ -88,11 +89,11 @@ func (l *primerLoop) prime(ctx context.Context, s *session, longest time.Duratio
 	e.count.turns.Add(int64(len(primers)))
 	e.count.pendingTurns.Add(int64(len(primers)))
 	for _, p := range primers {
-		e.idle.enter()
+		e.idle.enter(root.tree)
 		e.group.Go(func() {
 			p.buildTurn(p.First)
 			var ok bool
-			if p.due, ok = e.waitUntilDue(p.due); ok && l.allowTurn(p) {
+			if p.due, ok = e.waitUntilDue(root.tree, p.due); ok && l.allowTurn(p) {
 				p.permit = e.clock.Now()
 				p.performTurns(ctx, new(outage))
 				return

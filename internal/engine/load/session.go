@@ -53,13 +53,13 @@ func (e *sessionEnv) timetable() timetable {
 	return nil
 }
 
-// waitUntilDue waits until a session is due and returns when that was in the end, which the
+// waitUntilDue waits until a session of a tree is due and returns when that was in the end, which the
 // limit of idle time may have made earlier; false = the phase was stopped before.
-func (e *sessionEnv) waitUntilDue(due time.Duration) (at time.Duration, ok bool) {
+func (e *sessionEnv) waitUntilDue(tree *idleTree, due time.Duration) (at time.Duration, ok bool) {
 	if e.idle == nil {
 		return due, e.waitFor(due - e.clock.Now())
 	}
-	return e.idle.waitUntil(due, e.stopped.done)
+	return e.idle.waitUntil(tree, due, e.stopped.done)
 }
 
 // scheduled reports whether sessions have places in a schedule.
@@ -84,15 +84,18 @@ type session struct {
 	unsent       int64              // requests of the conversation and of descendants that have not been started
 	retries      int                // of the turn
 	midway       *midway            // where the family is entered; nil = at its beginning
+	resumed      *midway            // of a root: where an earlier phase has left the family; nil = none has begun it
+	reached      int                // the turn after the last one that was sent; 0 = none was
 	primer       bool               // the session only sends a primer
 	// streamIDs are the ids of streams that primers have used; nil = there were none.
 	streamIDs map[*bench.Conversation]string
 
 	root   *session
-	depth  int      // 0 = a root
-	parent *session // nil = a root
-	awaits *group   // that the session belongs to; nil = nothing waits for it
-	joins  []join   // what later turns wait for
+	tree   *idleTree // of a root; nil = idle time has no limit
+	depth  int       // 0 = a root
+	parent *session  // nil = a root
+	awaits *group    // that the session belongs to; nil = nothing waits for it
+	joins  []join    // what later turns wait for
 
 	live   atomic.Int64 // of a root: sessions of the family that have not ended
 	cut    atomic.Bool  // of a root: a request of the family was not sent
@@ -149,12 +152,14 @@ func (s *session) admitAt(due time.Duration) {
 	c.count.turns.Add(s.unsent)
 	c.count.pendingTurns.Add(s.unsent)
 	s.live.Store(1)
-	s.env.idle.enter()
+	s.tree = s.env.idle.newTree()
+	s.env.idle.enter(s.tree)
 	s.due, s.permit = due, c.clock.Now()
 }
 
 // buildTurn prepares a turn before it is due: body, headers and record.
 func (s *session) buildTurn(n int) {
+	s.OneToken = s.env.isCacheWarmup()
 	turns := s.Conversation.Turns
 	rec := &bench.Record{
 		SessionNum: s.Session, Turn: n, Turns: len(turns),
@@ -178,6 +183,7 @@ func (s *session) buildTurn(n int) {
 func (s *session) completeTurn() {
 	s.countUnsent(1)
 	e, next := s.env, &s.next
+	s.reached = next.rec.Turn + 1
 	next.rec.Phase = e.phase.Index
 	if e.work.Spread.Late() {
 		e.work.addressTo(e.work.chooseTarget(&s.target), next.rec, &next.request)
@@ -218,7 +224,7 @@ func (s *session) returnTurn(x transport.Exchange) Finished {
 	next.endFill()
 	rec.Lane = s.lane
 	rec.Stamps.Due, rec.Stamps.Queued, rec.Stamps.Permit = s.due, s.queued, s.permit
-	rec.Stamps.Skipped, _ = e.idle.left()
+	rec.Stamps.Skipped = e.idle.left(s.root.tree)
 	rec.Ramp = rec.Stamps.Start-e.start < e.phase.Shape.Ramp()
 	rec.Stamps.Scheduled, _ = s.timeInDataset(rec.Turn)
 	e.count.countReturned(f.Exchange.Response.Failure)
@@ -331,7 +337,7 @@ func (s *session) dueAfter(turn int, answered time.Duration) time.Duration {
 	}
 	e := s.env
 	switch {
-	case s.retries > 0:
+	case s.retries > 0 || e.isCacheWarmup():
 		return answered
 	case e.users != nil && s.parent == nil:
 		return max(answered, s.due+e.users.users.Gap)

@@ -149,19 +149,19 @@ func (s *session) awaitFill(ctx context.Context) bool {
 // awaitTurn waits for the children that a turn needs, for its think time or its time in
 // the schedule, and then for permission to send it.
 func (s *session) awaitTurn(turn int, answered time.Duration) (ok bool) {
-	before, _ := s.env.idle.left()
+	before := s.env.idle.left(s.root.tree)
 	joined, ok := s.awaitChildren(turn, answered)
 	if !ok {
 		return false
 	}
-	if after, _ := s.env.idle.left(); joined == answered {
-		joined -= after - before // it waited as long as the others
+	if joined == answered {
+		joined -= s.env.idle.left(s.root.tree) - before // it waited as long as the others
 	}
 	s.due = s.dueAfter(turn, joined)
 	if joined > answered && s.env.work.Sessions.JoinAtOnce {
 		s.due = joined
 	}
-	if s.due, ok = s.env.waitUntilDue(s.due); !ok {
+	if s.due, ok = s.env.waitUntilDue(s.root.tree, s.due); !ok {
 		return false
 	}
 	ok = s.env.slots.allowTurn(s)
@@ -179,9 +179,12 @@ func (s *session) endSession(ctx context.Context, ended time.Duration, failed bo
 		s.root.cut.Store(true)
 		s.countUnsent(missing)
 	}
+	if e.isCacheWarmup() {
+		e.lanes.noteStream(s, failed)
+	}
 	e.work.Sender.EndSession(s.correlation)
 	s.tellParent(ended, failed)
-	defer e.idle.leave()
+	defer e.idle.leave(s.root.tree)
 	if s.root.live.Add(-1) > 0 {
 		return nil
 	}

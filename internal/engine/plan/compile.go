@@ -290,7 +290,6 @@ func compilePhase(c *compiler, i int, seed bench.Seed) spec.Phase {
 			Seed: seed.Child("phase." + d.Name).Child(bench.StreamCancellation), Share: x.Rate / 100, After: x.Delay.Duration(),
 		}
 	}
-	const forever = 1<<63 - 1
 	if d.GracePeriod != nil && d.GracePeriod.Duration() != forever {
 		ph.Grace = d.GracePeriod.Duration()
 	}

@@ -11,28 +11,42 @@ import (
 	"aiperfd/internal/engine/load/spec"
 )
 
+// forever is what no limit is as a duration.
+const forever = 1<<63 - 1
+
 // compileLanes makes a phase of recorded sessions, or that of their primers, which follows from the phase behind it.
 func compileLanes(c *compiler, i int, ph *spec.Phase) {
 	at := fmt.Sprintf("phases/%d/type", i)
 	if len(c.b.Datasets) != 1 || !recordedSessions(&c.b.Datasets[0]) {
 		c.problem(at, "conflict", "%s plays recorded sessions; give a dataset of the format %s", config.AgenticReplay, agentic.FormatWeka)
 	}
-	d := &c.b.Phases[i]
-	if ph.Kind == bench.Warmup {
-		if i+1 == len(c.b.Phases) {
+	measured := i
+	for c.b.Phases[measured].Kind == "warmup" {
+		if measured++; measured == len(c.b.Phases) {
 			return // it is reported
 		}
-		d = &c.b.Phases[i+1]
 	}
+	d, warming := &c.b.Phases[measured], config.IsCacheWarmup(c.b.Phases, i)
 	ph.Concurrency, ph.Once = max(1, given(d.Concurrency)), false
 	ph.Lanes = &spec.Lanes{
 		Seed: *c.doc.RandomSeed, From: given(d.TrajectoryStartMinRatio), To: given(d.TrajectoryStartMaxRatio),
 		Start:   spec.LaneStart(c.choice(fmt.Sprintf("phases/%d/laneStart", i), d.LaneStart, spec.LaneStarts())),
-		Primers: ph.Kind == bench.Warmup, Burst: d.BurstPhaseStarts,
-		Idle: given(d.SystemIdleGapCap).Duration(),
+		Primers: ph.Kind == bench.Warmup && !warming, Burst: d.BurstPhaseStarts,
+		CacheWarmup: warming, Resumed: i > 0 && !warming && config.IsCacheWarmup(c.b.Phases, i-1),
+		Idle: given(d.SystemIdleGapCap).Duration(), TreeIdle: given(d.TreeIdleGapCap).Duration(),
 	}
 	if data := &c.b.Datasets[0]; !newCacheBust(data.CacheBust.Target).On() && (d.Duration != nil || d.Requests != nil || d.Sessions != nil) {
 		ph.Lanes.Apart = data.Synthesis == nil || !data.Synthesis.AllowDatasetWrap
+	}
+	if warming {
+		ph.Lanes.Start = spec.BurstLanes
+		if grace := given(d.AgenticWarmupGrace).Duration(); grace < forever {
+			ph.Grace = grace
+		}
+		ph.Requests = int64(given(d.WarmupRequestsPerLane)) * int64(ph.Concurrency)
+		ph.Duration = cmp.Or(given(d.AgenticCacheWarmup).Duration(), config.CacheWarmupLimit*time.Second)
+		ph.Load = fmt.Sprintf("%d lanes without pauses, answers of one token", ph.Concurrency)
+		return
 	}
 	if ph.Lanes.Primers {
 		ph.Sessions = int64(ph.Concurrency)
@@ -48,5 +62,8 @@ func compileLanes(c *compiler, i int, ph *spec.Phase) {
 	}
 	if ph.Lanes.Idle > 0 {
 		ph.Load += fmt.Sprintf(", idle at most %v", ph.Lanes.Idle)
+	}
+	if ph.Lanes.TreeIdle > 0 {
+		ph.Load += fmt.Sprintf(", each session idle at most %v", ph.Lanes.TreeIdle)
 	}
 }

@@ -214,60 +214,64 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].BlockSize = "mooncake_trace", new(3)
 	},
-	"datasets.replaySpeedup":         func(d *config.Document) { d.Benchmark.Datasets[0].ReplaySpeedup = new(2.0) },
-	"datasets.onTurnError":           func(d *config.Document) { d.Benchmark.Datasets[0].OnTurnError = "continue" },
-	"datasets.dagFailFast":           func(d *config.Document) { d.Benchmark.Datasets[0].DAGFailFast = true },
-	"phases.autoOffset":              replayed(func(p *config.Phase) { p.AutoOffset = new(false) }),
-	"phases.startOffset":             replayed(func(p *config.Phase) { p.StartOffset = new(int64(3)) }),
-	"phases.endOffset":               replayed(func(p *config.Phase) { p.EndOffset = new(int64(3)) }),
-	"phases.trajectoryStartMinRatio": func(d *config.Document) { lanes(d).TrajectoryStartMinRatio = new(0.1) },
-	"phases.trajectoryStartMaxRatio": func(d *config.Document) { lanes(d).TrajectoryStartMaxRatio = new(0.9) },
-	"phases.systemIdleGapCapSeconds": func(d *config.Document) { lanes(d).SystemIdleGapCap = new(config.Seconds(3)) },
-	"phases.burstPhaseStarts":        func(d *config.Document) { lanes(d).BurstPhaseStarts = true },
-	"phases.laneStart":               func(d *config.Document) { lanes(d).LaneStart = "spread" },
-	"phases.laneRamp":                func(d *config.Document) { lanes(d).LaneRamp = new(config.Seconds(9)) },
-	"phases.name":                    func(d *config.Document) { d.Benchmark.Phases[0].Name = "p" },
-	"phases.kind":                    func(d *config.Document) { d.Benchmark.Phases[0].Kind = "warmup" },
-	"phases.type":                    func(d *config.Document) { d.Benchmark.Phases[0].Type = "constant" },
-	"phases.excludeFromResults":      func(d *config.Document) { d.Benchmark.Phases[0].ExcludeFromResults = true },
-	"phases.requests":                func(d *config.Document) { *d.Benchmark.Phases[0].Requests = 11 },
-	"phases.sessions":                func(d *config.Document) { d.Benchmark.Phases[0].Sessions = new(int64(3)) },
-	"phases.duration":                func(d *config.Document) { d.Benchmark.Phases[0].Duration = new(config.Seconds(3)) },
-	"phases.gracePeriod":             func(d *config.Document) { d.Benchmark.Phases[0].GracePeriod = new(config.Seconds(3)) },
-	"phases.concurrency":             func(d *config.Document) { d.Benchmark.Phases[0].Concurrency = new(3) },
-	"phases.rate":                    func(d *config.Document) { *d.Benchmark.Phases[0].Rate = 6 },
-	"phases.sessionRate":             func(d *config.Document) { d.Benchmark.Phases[0].SessionRate = new(5.0) },
-	"phases.users":                   userCentric(func(p *config.Phase) { p.Users = new(4) }),
-	"phases.userReplacement":         userCentric(func(p *config.Phase) { p.UserReplacement = "on-completion" }),
-	"phases.saturation":              func(d *config.Document) { d.Benchmark.Phases[0].Saturation = "drop" },
-	"phases.saturationLimit":         func(d *config.Document) { d.Benchmark.Phases[0].SaturationLimit = new(7) },
-	"phases.smoothness":              func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
-	"phases.cancellation.rate":       cancelled(config.Cancellation{Rate: 30}),
-	"phases.cancellation.delay":      cancelled(config.Cancellation{Rate: 20, Delay: 2}),
-	"phases.failedRequestThreshold":  func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
-	"artifacts.prefix":               func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
-	"serverMetrics.enabled":          func(d *config.Document) { d.Benchmark.ServerMetrics.Enabled = false },
-	"serverMetrics.urls":             func(d *config.Document) { d.Benchmark.ServerMetrics.URLs = []secret.URL{secret.NewURL("http://h:9")} },
-	"serverMetrics.formats":          func(d *config.Document) { d.Benchmark.ServerMetrics.Formats = []string{"jsonl"} },
-	"serverMetrics.interval":         func(d *config.Document) { d.Benchmark.ServerMetrics.Interval = 3 },
-	"serverMetrics.map":              func(d *config.Document) { d.Benchmark.ServerMetrics.Map = new("testdata/servers.json") },
-	"gpuTelemetry.enabled":           func(d *config.Document) { d.Benchmark.GPUTelemetry.Enabled = false },
-	"gpuTelemetry.urls":              func(d *config.Document) { d.Benchmark.GPUTelemetry.URLs = []secret.URL{secret.NewURL("http://h:9")} },
-	"gpuTelemetry.metricsFile":       func(d *config.Document) { d.Benchmark.GPUTelemetry.MetricsFile = new("testdata/fields.csv") },
-	"gpuTelemetry.collector":         func(d *config.Document) { d.Benchmark.GPUTelemetry.Collector = "pynvml" },
-	"gpuTelemetry.interval":          func(d *config.Document) { d.Benchmark.GPUTelemetry.Interval = 3 },
-	"gpuTelemetry.idleBaseline":      func(d *config.Document) { d.Benchmark.GPUTelemetry.IdleBaseline = 5 },
-	"gpuTelemetry.devices":           func(d *config.Document) { d.Benchmark.GPUTelemetry.Devices = []string{"0"} },
-	"client.certify":                 func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
-	"artifacts.recordFormat":         func(d *config.Document) { d.Benchmark.Artifacts.RecordFormat = "parquet" },
-	"artifacts.summary":              func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
-	"artifacts.csvPrecision":         func(d *config.Document) { d.Benchmark.Artifacts.CSVPrecision = new(3) },
-	"artifacts.exportOutputsJson":    func(d *config.Document) { d.Benchmark.Artifacts.ExportOutputs = true },
-	"artifacts.exportInputs":         func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
-	"artifacts.trace":                func(d *config.Document) { d.Benchmark.Artifacts.Trace = true },
-	"artifacts.sliceDuration":        func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
-	"artifacts.keepRecords":          func(d *config.Document) { d.Benchmark.Artifacts.KeepRecords = "failures" },
-	"artifacts.recordFileSize":       func(d *config.Document) { d.Benchmark.Artifacts.RecordFileSize = new(int64(2_000_000)) },
+	"datasets.replaySpeedup":            func(d *config.Document) { d.Benchmark.Datasets[0].ReplaySpeedup = new(2.0) },
+	"datasets.onTurnError":              func(d *config.Document) { d.Benchmark.Datasets[0].OnTurnError = "continue" },
+	"datasets.dagFailFast":              func(d *config.Document) { d.Benchmark.Datasets[0].DAGFailFast = true },
+	"phases.autoOffset":                 replayed(func(p *config.Phase) { p.AutoOffset = new(false) }),
+	"phases.startOffset":                replayed(func(p *config.Phase) { p.StartOffset = new(int64(3)) }),
+	"phases.endOffset":                  replayed(func(p *config.Phase) { p.EndOffset = new(int64(3)) }),
+	"phases.trajectoryStartMinRatio":    func(d *config.Document) { lanes(d).TrajectoryStartMinRatio = new(0.1) },
+	"phases.trajectoryStartMaxRatio":    func(d *config.Document) { lanes(d).TrajectoryStartMaxRatio = new(0.9) },
+	"phases.treeIdleGapCapSeconds":      func(d *config.Document) { lanes(d).TreeIdleGapCap = new(config.Seconds(3)) },
+	"phases.agenticCacheWarmupDuration": func(d *config.Document) { pressed(d).AgenticCacheWarmup = new(config.Seconds(3)) },
+	"phases.warmupRequestsPerLane":      func(d *config.Document) { pressed(d).WarmupRequestsPerLane = new(3) },
+	"phases.agenticWarmupGracePeriod":   func(d *config.Document) { pressed(d).AgenticWarmupGrace = new(config.Seconds(3)) },
+	"phases.systemIdleGapCapSeconds":    func(d *config.Document) { lanes(d).SystemIdleGapCap = new(config.Seconds(3)) },
+	"phases.burstPhaseStarts":           func(d *config.Document) { lanes(d).BurstPhaseStarts = true },
+	"phases.laneStart":                  func(d *config.Document) { lanes(d).LaneStart = "spread" },
+	"phases.laneRamp":                   func(d *config.Document) { lanes(d).LaneRamp = new(config.Seconds(9)) },
+	"phases.name":                       func(d *config.Document) { d.Benchmark.Phases[0].Name = "p" },
+	"phases.kind":                       func(d *config.Document) { d.Benchmark.Phases[0].Kind = "warmup" },
+	"phases.type":                       func(d *config.Document) { d.Benchmark.Phases[0].Type = "constant" },
+	"phases.excludeFromResults":         func(d *config.Document) { d.Benchmark.Phases[0].ExcludeFromResults = true },
+	"phases.requests":                   func(d *config.Document) { *d.Benchmark.Phases[0].Requests = 11 },
+	"phases.sessions":                   func(d *config.Document) { d.Benchmark.Phases[0].Sessions = new(int64(3)) },
+	"phases.duration":                   func(d *config.Document) { d.Benchmark.Phases[0].Duration = new(config.Seconds(3)) },
+	"phases.gracePeriod":                func(d *config.Document) { d.Benchmark.Phases[0].GracePeriod = new(config.Seconds(3)) },
+	"phases.concurrency":                func(d *config.Document) { d.Benchmark.Phases[0].Concurrency = new(3) },
+	"phases.rate":                       func(d *config.Document) { *d.Benchmark.Phases[0].Rate = 6 },
+	"phases.sessionRate":                func(d *config.Document) { d.Benchmark.Phases[0].SessionRate = new(5.0) },
+	"phases.users":                      userCentric(func(p *config.Phase) { p.Users = new(4) }),
+	"phases.userReplacement":            userCentric(func(p *config.Phase) { p.UserReplacement = "on-completion" }),
+	"phases.saturation":                 func(d *config.Document) { d.Benchmark.Phases[0].Saturation = "drop" },
+	"phases.saturationLimit":            func(d *config.Document) { d.Benchmark.Phases[0].SaturationLimit = new(7) },
+	"phases.smoothness":                 func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
+	"phases.cancellation.rate":          cancelled(config.Cancellation{Rate: 30}),
+	"phases.cancellation.delay":         cancelled(config.Cancellation{Rate: 20, Delay: 2}),
+	"phases.failedRequestThreshold":     func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
+	"artifacts.prefix":                  func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
+	"serverMetrics.enabled":             func(d *config.Document) { d.Benchmark.ServerMetrics.Enabled = false },
+	"serverMetrics.urls":                func(d *config.Document) { d.Benchmark.ServerMetrics.URLs = []secret.URL{secret.NewURL("http://h:9")} },
+	"serverMetrics.formats":             func(d *config.Document) { d.Benchmark.ServerMetrics.Formats = []string{"jsonl"} },
+	"serverMetrics.interval":            func(d *config.Document) { d.Benchmark.ServerMetrics.Interval = 3 },
+	"serverMetrics.map":                 func(d *config.Document) { d.Benchmark.ServerMetrics.Map = new("testdata/servers.json") },
+	"gpuTelemetry.enabled":              func(d *config.Document) { d.Benchmark.GPUTelemetry.Enabled = false },
+	"gpuTelemetry.urls":                 func(d *config.Document) { d.Benchmark.GPUTelemetry.URLs = []secret.URL{secret.NewURL("http://h:9")} },
+	"gpuTelemetry.metricsFile":          func(d *config.Document) { d.Benchmark.GPUTelemetry.MetricsFile = new("testdata/fields.csv") },
+	"gpuTelemetry.collector":            func(d *config.Document) { d.Benchmark.GPUTelemetry.Collector = "pynvml" },
+	"gpuTelemetry.interval":             func(d *config.Document) { d.Benchmark.GPUTelemetry.Interval = 3 },
+	"gpuTelemetry.idleBaseline":         func(d *config.Document) { d.Benchmark.GPUTelemetry.IdleBaseline = 5 },
+	"gpuTelemetry.devices":              func(d *config.Document) { d.Benchmark.GPUTelemetry.Devices = []string{"0"} },
+	"client.certify":                    func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
+	"artifacts.recordFormat":            func(d *config.Document) { d.Benchmark.Artifacts.RecordFormat = "parquet" },
+	"artifacts.summary":                 func(d *config.Document) { d.Benchmark.Artifacts.Summary = false },
+	"artifacts.csvPrecision":            func(d *config.Document) { d.Benchmark.Artifacts.CSVPrecision = new(3) },
+	"artifacts.exportOutputsJson":       func(d *config.Document) { d.Benchmark.Artifacts.ExportOutputs = true },
+	"artifacts.exportInputs":            func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
+	"artifacts.trace":                   func(d *config.Document) { d.Benchmark.Artifacts.Trace = true },
+	"artifacts.sliceDuration":           func(d *config.Document) { d.Benchmark.Artifacts.SliceDuration = new(config.Seconds(2)) },
+	"artifacts.keepRecords":             func(d *config.Document) { d.Benchmark.Artifacts.KeepRecords = "failures" },
+	"artifacts.recordFileSize":          func(d *config.Document) { d.Benchmark.Artifacts.RecordFileSize = new(int64(2_000_000)) },
 	"artifacts.recordSampleRate": func(d *config.Document) {
 		d.Benchmark.Artifacts.KeepRecords, d.Benchmark.Artifacts.RecordSampleRate = "sample", new(0.5)
 	},
@@ -457,6 +461,17 @@ func lanes(d *config.Document) *config.Phase {
 	return p
 }
 
+// pressed gives a document lanes with a cache warm-up, and returns their phase.
+func pressed(d *config.Document) *config.Phase {
+	p := *lanes(d)
+	p.AgenticCacheWarmup, p.WarmupRequestsPerLane, p.AgenticWarmupGrace = new(config.Seconds(9)), new(2), new(config.Seconds(9))
+	warmup := func(name string) config.Phase {
+		return config.Phase{Name: name, Kind: "warmup", Type: config.AgenticReplay}
+	}
+	d.Benchmark.Phases = []config.Phase{warmup("primers"), warmup("cache-warmup"), p}
+	return &d.Benchmark.Phases[2]
+}
+
 // cancelled changes how requests are cancelled; those of the base document are not.
 func cancelled(to config.Cancellation) func(*config.Document) {
 	return func(d *config.Document) { d.Benchmark.Phases[0].Cancellation = &to }
@@ -574,7 +589,10 @@ func prepareLeaf(name string, before, after *config.Document) {
 		withContent(after)
 	}
 	switch {
-	case slices.Contains([]string{"trajectoryStartMinRatio", "trajectoryStartMaxRatio", "systemIdleGapCapSeconds",
+	case slices.Contains([]string{"agenticCacheWarmupDuration", "warmupRequestsPerLane", "agenticWarmupGracePeriod"},
+		strings.TrimPrefix(name, "phases.")):
+		pressed(before)
+	case slices.Contains([]string{"trajectoryStartMinRatio", "trajectoryStartMaxRatio", "systemIdleGapCapSeconds", "treeIdleGapCapSeconds",
 		"burstPhaseStarts", "laneStart", "laneRamp"}, strings.TrimPrefix(name, "phases.")):
 		lanes(before)
 	case strings.HasPrefix(name, "phases.rateSeries"):

@@ -95,6 +95,7 @@ func (in *Input) agents(rep *export.Report) *agents.Report {
 	if r == nil {
 		return nil
 	}
+	r.ByContext, r.ByUncached = in.Jobs.Groups()
 	for tag, to := range map[string]**float64{
 		"theoretical_prefix_cache_hit": &r.Hits.Theoretical, "expected_prefix_cache_hit": &r.Hits.Expected,
 		"overall_usage_prompt_cache_read_pct": &r.Hits.Reported,

@@ -102,6 +102,7 @@ func playedOf(doc *config.Document, rep *export.Report, phases []playedPhase) *v
 	for _, phase := range phases {
 		switch {
 		case phase.replay == nil:
+		case phase.stats.Kind == bench.Warmup && p.Primers != nil: // a cache warm-up
 		case phase.stats.Kind == bench.Warmup:
 			p.Primers = phase.replay
 		default:

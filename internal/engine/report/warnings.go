@@ -9,6 +9,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/view"
 )
 
 // The warnings of a result come from three tables of checks, by the input of a check.
@@ -37,6 +38,7 @@ var (
 		usageDiscrepancy,
 		func(_ *Input, rep *export.Report) []bench.Warning { return reportWarnings(rep) },
 		cacheNotCold,
+		thinkTimeCut,
 		cachedPrompts,
 		silentPages,
 		sameHost,
@@ -320,4 +322,15 @@ func widerSlices(in *Input, m *Measured) []bench.Warning {
 	asked, width := in.Plan.Metrics.Slice, m.Set.SliceWidth()
 	return warnIf(width > asked, "slices-joined", "time slices of phase %s last %v, not %v: there would have been too many, or they would have taken too much memory",
 		m.Plan.Name, width, asked)
+}
+
+// thinkTimeCut warns of limits of idle time that changed what was measured.
+func thinkTimeCut(_ *Input, rep *export.Report) []bench.Warning {
+	const least = 0.05 // of the recorded pauses
+	a := rep.Agents
+	if a == nil || a.IdleShare == nil || *a.IdleShare <= least {
+		return nil
+	}
+	return warn("think-time-cut", "limits of idle time left out %s of the recorded pauses: sessions came back sooner than recorded, "+
+		"so that more of them were still in caches; compare only with runs in which that is about as much", view.Percent(*a.IdleShare))
 }

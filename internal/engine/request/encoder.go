@@ -55,6 +55,9 @@ func (e *encoder) Encode(d *load.Dialogue, rec *bench.Record, r *transport.Reque
 		Turn: d.Conversation.Turns[rec.Turn], Settings: &e.Plan.Settings,
 	}
 	t := &request.Turn
+	if d.OneToken {
+		t.MaxTokens = 1
+	}
 	if e.tokenIDs != nil {
 		request.TokenIDs = e.tokenIDs(t, rec.Model)
 	}

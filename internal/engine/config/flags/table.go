@@ -192,7 +192,7 @@ func ofField(field schema.Field, name string) option {
 	}
 	if rest, ok := strings.CutPrefix(path, "phases.*."); ok {
 		path = "profiling." + rest
-		if strings.Contains(name, "warmup") {
+		if strings.Contains(name, "warmup") && hasMainFlag(field) {
 			path = "warmup." + rest
 		}
 	}
@@ -222,6 +222,14 @@ func ofField(field schema.Field, name string) option {
 		o.kind = plainKind(t.Kind(), field.Form)
 	}
 	return o
+}
+
+// hasMainFlag reports whether a field of phases has a flag for the profiling phase. Fields whose only flag is about
+// warm-ups are fields of the profiling phase.
+func hasMainFlag(field schema.Field) bool {
+	return slices.ContainsFunc(strings.Fields(field.Flags), func(flag string) bool {
+		return !strings.Contains(flag, "warmup")
+	})
 }
 
 // plainKind returns how an option takes a value of one of Go's own kinds. A struct is a section that is
@@ -319,8 +327,6 @@ func optionRows() []option {
 		{
 			kind: optText, status: refused,
 			names: "--max-idle-gap-cap-seconds " +
-				"--agentic-cache-warmup-duration " +
-				"--agentic-warmup-grace-period " +
 				"--optuna-sampler --optuna-acquisition --optuna-terminator --search-percentile-pooling " +
 				"--bo-constraint-mode --accuracy-benchmark --accuracy-n-shots --accuracy-grader " +
 				"--accuracy-system-prompt",

@@ -22,7 +22,8 @@ func phaseFields() []section {
 					"adaptiveScaleMaxStepMultiplier adaptiveScaleStepPercent trajectoryStartMinRatio " +
 					"trajectoryStartMaxRatio burstPhaseStarts systemIdleGapCapSeconds agenticCacheWarmupDuration " +
 					"agenticWarmupGracePeriod",
-				Own:   "sessionRate userReplacement saturation saturationLimit excludeRamp laneStart laneRamp",
+				Own: "sessionRate userReplacement saturation saturationLimit excludeRamp laneStart laneRamp " +
+					"treeIdleGapCapSeconds warmupRequestsPerLane",
 				Lacks: phaseLacks()},
 			{Path: "name", Default: "its kind"},
 			{Path: "kind", Choices: "warmup profiling", Default: "warmup if that is the name, else profiling"},
@@ -55,6 +56,13 @@ func phaseFields() []section {
 			{Path: "trajectoryStartMaxRatio", Least: new(0.0), Most: new(1.0), Default: "0.75",
 				Flags: "--trajectory-start-max-ratio"},
 			{Path: "systemIdleGapCapSeconds", Above: new(0.0), Default: "no limit", Flags: "--system-idle-gap-cap-seconds"},
+			{Path: "treeIdleGapCapSeconds", Above: new(0.0), Default: "no limit", Flags: "--tree-idle-gap-cap-seconds"},
+			{Path: "agenticCacheWarmupDuration", Above: new(0.0), Default: "no cache warm-up, or 1800 with warmupRequestsPerLane",
+				Flags: "--agentic-cache-warmup-duration"},
+			{Path: "warmupRequestsPerLane", Least: new(1.0), Default: "no limit", Flags: "--warmup-requests-per-lane"},
+			{Path: "agenticWarmupGracePeriod", Form: "infinite", Least: new(0.0),
+				Default: "gracePeriod or, if more, agenticCacheWarmupDuration up to 300; inf without that",
+				Flags:   "--agentic-warmup-grace-period"},
 			{Path: "burstPhaseStarts", Flags: "--burst-phase-starts"},
 			{Path: "laneStart", Choices: "spread burst ramp", Default: "ramp, with burstPhaseStarts burst", Flags: "--start"},
 			{Path: "laneRamp", Above: new(0.0), Default: "60", Flags: "--start-ramp"},

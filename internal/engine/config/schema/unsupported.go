@@ -53,8 +53,7 @@ func phaseLacks() []Lack {
 		lacking("in-run control", "adaptiveScale=false adaptiveSustainDuration adaptiveAssessmentPeriod "+
 			`adaptiveMinCompletedRequests=1 adaptiveControlVariable="concurrency" adaptiveControlMin=1 `+
 			`adaptiveControlMax adaptiveScaleStrategyType="ramp_until_fail" adaptiveScaleStepPolicy="sla_margin" `+
-			"adaptiveScaleBaseStep=10 adaptiveScaleMaxStepMultiplier=4 adaptiveScaleStepPercent=25"),
-		lacking("agentic replay", "agenticCacheWarmupDuration agenticWarmupGracePeriod"))
+			"adaptiveScaleBaseStep=10 adaptiveScaleMaxStepMultiplier=4 adaptiveScaleStepPercent=25"))
 }
 
 func runtimeLacks() []Lack {

@@ -17,11 +17,16 @@ type Lanes struct {
 	// with an answer of one token. The sessions themselves are left to the next phase.
 	Primers bool
 	Burst   bool // primers are sent at once, not at the distance that they have in the recording
+	// CacheWarmup makes the phase play without pauses, for answers of one token, to fill the caches of servers. What it
+	// has not sent of a session when it ends is left to the next phase, which has Resumed.
+	CacheWarmup, Resumed bool
 	// Apart refuses more lanes than there are sessions, so that no two lanes send the same prompts at the same time.
 	Apart bool
 	// Idle is how long nothing may be in flight or due; everything is due earlier then. 0 = without
 	// limit.
 	Idle time.Duration
+	// TreeIdle is the same for each tree of sessions: how long nothing of it may be in flight or due.
+	TreeIdle time.Duration
 }
 
 // LaneStart says when the lanes of a phase send their first requests.

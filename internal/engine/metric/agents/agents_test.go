@@ -133,8 +133,8 @@ func TestPrefixesForget(t *testing.T) {
 //	main   0–1 s   1.5–2.5 s            4.5–5 s
 //	sub             2.7–3.5 s
 //
-// The play takes 0–2 s, 2.5–3 s (client 0.1), sub 3.2–6.2 s (first token at 5.2), and 7.2–8.2 s, with 0.4 s left out
-// before the last.
+// The play takes 0–2 s, 2.5–3 s (client 0.1), sub 3.2–6.2 s (first token at 5.2), and 6.8–7.8 s, after 0.4 s were left
+// out of the pause before the last.
 func TestTree(t *testing.T) {
 	const s = time.Second
 	session := &bench.RecordedSession{ID: "A"}
@@ -155,7 +155,7 @@ func TestTree(t *testing.T) {
 		request(main0, 10*s, 10*s, 11*s, 12*s, 0),
 		request(main1, 12500*ms1, 12600*ms1, 12700*ms1, 13*s, 0),
 		request(sub, 13200*ms1, 13200*ms1, 15200*ms1, 16200*ms1, 0),
-		request(main2, 17200*ms1, 17200*ms1, 17700*ms1, 18200*ms1, 400*ms1),
+		request(main2, 16800*ms1, 16800*ms1, 17300*ms1, 17800*ms1, 400*ms1),
 	}
 	play := func(list ...*bench.Record) []Tree {
 		j := NewJobs()
@@ -166,16 +166,16 @@ func TestTree(t *testing.T) {
 	}
 	near := cmpopts.EquateApprox(0, 1e-9)
 	want := Tree{
-		Play: 7, Trace: "A", Lane: 3, Outcome: Completed, Requests: 4, FirstDue: 10000, LastEnd: 18200,
-		Makespan: 7800, Recorded: 5000, Skipped: 400, JoinWaits: 1, JoinWait: 3200,
-		Dilation: new(1.56), Inflation: new((1000 + 100 + 2000 + 500 + 1000 + 300 + 1000 + 500) / 3300.0),
-		Path:        Path{Requests: 4, Prefill: 1000 + 100 + 2000 + 500, Decode: 1000 + 300 + 1000 + 500, Gap: 500 + 200 + 600, Client: 100},
+		Play: 7, Trace: "A", Lane: 3, Outcome: Completed, Requests: 4, FirstDue: 10000, LastEnd: 17800,
+		Makespan: 8200, Recorded: 5000, Pauses: 1700, Skipped: 400, JoinWaits: 1, JoinWait: 3200,
+		Dilation: new(1.64), Inflation: new((1000 + 100 + 2000 + 500 + 1000 + 300 + 1000 + 500) / 3300.0),
+		Path:        Path{Requests: 4, Prefill: 1000 + 100 + 2000 + 500, Decode: 1000 + 300 + 1000 + 500, Gap: 500 + 200 + 1000, Client: 100},
 		InputTokens: 400, ExpectedCached: 256, ReportedCached: new(int64(192)),
 	}
 	if diff := cmp.Diff([]Tree{want}, play(all...), near); diff != "" {
 		t.Errorf("a whole play (-want +got):\n%s", diff)
 	}
-	if got := play(all[1:]...)[0]; !got.Midway || got.Outcome != Completed || got.Requests != 3 || *got.Dilation != 5300.0/3500 {
+	if got := play(all[1:]...)[0]; !got.Midway || got.Outcome != Completed || got.Requests != 3 || *got.Dilation != 5700.0/3500 {
 		t.Errorf("a play from its second request on: %+v, dilation %v", got, *got.Dilation)
 	}
 	if got := play(all[:2]...)[0]; got.Midway || got.Outcome != Running || got.Dilation != nil {
@@ -249,5 +249,87 @@ func TestSummarize(t *testing.T) {
 	}
 	if got, want := r.HitLine(), "50 % possible for what was sent, 61 % in the recording"; got != want {
 		t.Errorf("hits %q, want %q", got, want)
+	}
+}
+
+// Requests are grouped by the tokens of their prompts, and within a group by those that were not cached.
+func TestGroups(t *testing.T) {
+	a := &bench.Recording{Session: &bench.RecordedSession{ID: "A"}}
+	a.Session.Turns = []*bench.Recording{a}
+	request := func(play int64, input, cached, end int) *bench.Record {
+		r := sent(play, 0, "", 1, end+1, prompt{parts: []uint64{1}}, a)
+		r.InputTokens, r.OutputTokens = new(bench.Tokens(input)), new(bench.Tokens(3))
+		r.Answer.Streamed = true
+		r.Answer.Chunks = []bench.Chunk{{At: 11 * ms1}, {At: time.Duration(end+1) * ms1}}
+		r.Content.Expected = new(bench.Tokens(cached))
+		return r
+	}
+	failed := request(5, 8192, 0, 30)
+	failed.Answer.Failure = &bench.Failure{Class: bench.ConnectError}
+	reported := request(4, 40_000, 40_000, 50)
+	reported.Answer.Usage = &bench.Usage{Cached: new(bench.Tokens(30_000))}
+	j := NewJobs()
+	for _, r := range []*bench.Record{request(1, 8191, 0, 30), request(2, 8191, 8191, 30), request(3, 8192, 8000, 30), reported, failed} {
+		j.Add(r)
+	}
+	contexts, uncached := j.Groups()
+	thirty := &Quantiles{30, 30, 30}
+	ten := &Quantiles{10, 10, 10}
+	group := func(from, to int64, requests, errors int, latency *Quantiles, itl float64, cached float64, within ...Group) Group {
+		return Group{
+			From: from, To: to, Requests: requests, Errors: errors, TTFT: ten, ITL: &Quantiles{itl, itl, itl}, Latency: latency,
+			Cached: &cached, Uncached: within,
+		}
+	}
+	fifty := &Quantiles{50, 50, 50}
+	onlyFailed := Group{From: 4096, To: 16384, Requests: 1, Errors: 1}
+	want := []Group{
+		group(0, 8192, 2, 0, thirty, 10, 0.5, group(0, 256, 1, 0, thirty, 10, 1), group(4096, 16384, 1, 0, thirty, 10, 0)),
+		group(8192, 32768, 2, 1, thirty, 10, 8000.0/8192, group(0, 256, 1, 0, thirty, 10, 8000.0/8192), onlyFailed),
+		group(32768, 65536, 1, 0, fifty, 20, 0.75, group(4096, 16384, 1, 0, fifty, 20, 0.75)),
+	}
+	within := cmpopts.EquateApprox(0.003, 0)
+	if diff := cmp.Diff(want, contexts, within); diff != "" {
+		t.Errorf("by context (-want +got):\n%s", diff)
+	}
+	if names := []string{contexts[0].Name(), contexts[2].Name()}; names[0] != "0 to 8k" || names[1] != "32k to 64k" {
+		t.Errorf("names %q", names)
+	}
+	if len(uncached) != 2 || uncached[0].Requests != 2 || uncached[1].Requests != 3 || uncached[1].Errors != 1 {
+		t.Errorf("by uncached tokens: %+v", uncached)
+	}
+}
+
+// A play of which a warm-up has sent requests is complete without them. Their time says nothing about the recording if
+// its streams were not left at one instant.
+func TestAddWarmup(t *testing.T) {
+	session := &bench.RecordedSession{ID: "A"}
+	var turns []*bench.Recording
+	for i := range 5 {
+		r := &bench.Recording{Session: session, Start: time.Duration(i) * time.Second, End: time.Duration(i)*time.Second + 500*ms1}
+		turns, session.Turns = append(turns, r), append(session.Turns, r)
+	}
+	for _, tt := range []struct {
+		name   string
+		before []int
+		then   []int
+		even   bool
+	}{
+		{"the beginning", []int{0, 1}, []int{2, 3, 4}, true},
+		{"unevenly", []int{0, 2}, []int{1, 3, 4}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := NewJobs()
+			for _, i := range tt.before {
+				j.AddWarmup(sent(1, 1, "", 0, 1, prompt{}, turns[i]))
+			}
+			for n, i := range tt.then {
+				j.Add(sent(1, 1, "", 1000*n+1000, 1000*n+1500, prompt{}, turns[i]))
+			}
+			trees := j.Trees()
+			if len(trees) != 1 || trees[0].Outcome != Completed || !trees[0].Midway || trees[0].Requests != 3 || (trees[0].Dilation != nil) != tt.even {
+				t.Errorf("trees %+v", trees)
+			}
+		})
 	}
 }

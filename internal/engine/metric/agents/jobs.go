@@ -30,12 +30,14 @@ type Tree struct {
 	Errors    int     `json:"errors"`
 	FirstDue  float64 `json:"first_due_ms"` // from the beginning of the run
 	LastEnd   float64 `json:"last_end_ms"`
-	Makespan  float64 `json:"tree_makespan"` // from the first due time to the last end, without the idle time that was left out
+	Makespan  float64 `json:"tree_makespan"` // from the first due time to the last end, with the idle time left out
 	Recorded  float64 `json:"recorded_makespan"`
-	Skipped   float64 `json:"idle_skipped"`
-	JoinWaits int     `json:"joins"` // turns that other streams ended later for than their own
+	Pauses    float64 `json:"recorded_pauses"` // the recorded makespan without the requests on its critical path
+	Skipped   float64 `json:"idle_skipped"`    // by limits of idle time
+	JoinWaits int     `json:"joins"`           // turns that other streams ended later for than their own
 	JoinWait  float64 `json:"join_wait"`
-	// Dilation is the makespan divided by the recorded one; null with less than three requests.
+	// Dilation is the makespan divided by the recorded one; null with less than three requests, or if a warm-up
+	// has played the streams of the session unevenly.
 	Dilation *float64 `json:"job_dilation"`
 	// Inflation is the time of the requests on the critical path, divided by that on the recorded critical path.
 	Inflation *float64 `json:"critical_path_inflation"`
@@ -61,13 +63,18 @@ const minDilated = 3
 
 // Jobs collects the plays of recorded sessions in the profiling phases of a run.
 type Jobs struct {
-	running map[int64]*job
-	lanes   map[int]int64 // the play of each lane
-	ended   []Tree
+	running            map[int64]*job
+	lanes              map[int]int64                       // the play of each lane
+	warmups            map[int64]map[*bench.Recording]bool // by play, the requests of warm-ups
+	ended              []Tree
+	contexts, uncached *tallies
 }
 
 // NewJobs returns a Jobs without plays.
-func NewJobs() *Jobs { return &Jobs{running: map[int64]*job{}, lanes: map[int]int64{}} }
+func NewJobs() *Jobs {
+	return &Jobs{running: map[int64]*job{}, lanes: map[int]int64{}, warmups: map[int64]map[*bench.Recording]bool{},
+		contexts: newTallies(contextBounds()), uncached: newTallies(uncachedBounds())}
+}
 
 // job is a play that goes on.
 type job struct {
@@ -75,9 +82,11 @@ type job struct {
 	play     int64
 	lane     int
 	sent     map[*bench.Recording]*request
-	last     *request      // that ended last
-	began    time.Duration // earliest recorded start of a request
-	wanted   int           // requests from then on
+	last     *request                  // that ended last
+	began    time.Duration             // earliest recorded start of a request
+	warmup   map[*bench.Recording]bool // requests of warm-ups
+	wanted   int                       // requests from then on
+	uneven   bool                      // some of them were sent in a warm-up: streams began at different instants
 	errors   int
 	input    int64
 	expected int64
@@ -91,12 +100,25 @@ type request struct {
 	due, start, first, end, skipped time.Duration // first 0 = not streamed, or without content
 }
 
+// AddWarmup takes a request of a warm-up: the play that it belongs to will not send it again.
+func (j *Jobs) AddWarmup(r *bench.Record) {
+	turn := r.Content.Replayed
+	if turn == nil {
+		return
+	}
+	if j.warmups[r.SessionNum] == nil {
+		j.warmups[r.SessionNum] = map[*bench.Recording]bool{}
+	}
+	j.warmups[r.SessionNum][turn.Recorded] = true
+}
+
 // Add takes a request that has returned.
 func (j *Jobs) Add(r *bench.Record) {
 	turn := r.Content.Replayed
 	if turn == nil || r.Stamps.Start == 0 {
 		return
 	}
+	j.measure(r)
 	one := j.running[r.SessionNum]
 	if one == nil {
 		one = j.begin(r)
@@ -117,8 +139,9 @@ func (j *Jobs) begin(r *bench.Record) *job {
 	}
 	one := &job{
 		session: r.Content.Replayed.Recorded.Session, play: r.SessionNum, lane: r.Lane,
-		sent: map[*bench.Recording]*request{}, began: -1,
+		sent: map[*bench.Recording]*request{}, began: -1, warmup: j.warmups[r.SessionNum],
 	}
+	delete(j.warmups, r.SessionNum)
 	j.running[r.SessionNum] = one
 	return one
 }
@@ -153,9 +176,13 @@ func (j *job) add(r *bench.Record) {
 		j.last = q
 	}
 	if at := q.recording.Start; j.began < 0 || at < j.began {
-		j.began, j.wanted = at, 0
+		j.began, j.wanted, j.uneven = at, 0, false
 		for _, other := range j.session.Turns {
-			if other.Start >= at {
+			switch {
+			case other.Start < at:
+			case j.warmup[other]:
+				j.uneven = true
+			default:
 				j.wanted++
 			}
 		}
@@ -190,12 +217,14 @@ func (j *job) tree(otherwise Outcome) Tree {
 	if j.reported {
 		t.ReportedCached = &j.cached
 	}
-	t.Makespan = ms(j.last.end-first.due) - t.Skipped
-	if t.Requests >= minDilated && t.Recorded > 0 {
+	t.Makespan = ms(j.last.end-first.due) + t.Skipped
+	if t.Requests >= minDilated && t.Recorded > 0 && !j.uneven {
 		t.Dilation = new(t.Makespan / t.Recorded)
 	}
 	t.Path = j.criticalPath()
-	if recorded := j.recordedPath(); recorded > 0 {
+	recorded := j.recordedPath()
+	t.Pauses = max(0, t.Recorded-ms(recorded))
+	if recorded > 0 {
 		t.Inflation = new((t.Path.Prefill + t.Path.Decode) / ms(recorded))
 	}
 	for _, q := range j.sent {
@@ -240,7 +269,7 @@ func (j *job) criticalPath() (p Path) {
 		p.Decode += ms(q.end - first)
 		before := j.before(q, func(q *request) time.Duration { return q.end })
 		if before != nil {
-			p.Gap += ms(max(0, q.due-before.end-(q.skipped-before.skipped)))
+			p.Gap += ms(max(0, q.due-before.end+q.skipped-before.skipped))
 		}
 		q = before
 	}

@@ -40,8 +40,15 @@ type Report struct {
 	// turn on.
 	JobsPerHourPerUser *float64 `json:"jobs_per_hour_per_user"`
 
+	// IdleSkipped is how much idle time limits left out of all trees, and IdleShare that as a share of the recorded pauses.
+	IdleSkipped float64  `json:"idle_skipped"`
+	IdleShare   *float64 `json:"idle_skipped_share"`
+
 	// Hits are shares of what prefix caches had of the prompts.
 	Hits Hits `json:"prefix_cache"`
+
+	ByContext  []Group `json:"by_context,omitempty"`  // by the tokens of the prompt
+	ByUncached []Group `json:"by_uncached,omitempty"` // by those that servers had to compute
 
 	List []Tree `json:"trees,omitempty"` // in the order in which they began
 }
@@ -90,7 +97,7 @@ func Summarize(trees []Tree, window time.Duration) *Report {
 	var dilations, inflations, makespans, joins []float64
 	var jobs []lifetime
 	var path Path
-	var played, recorded, whole, wholeTime float64
+	var played, recorded, whole, wholeTime, pauses float64
 	for i := range trees {
 		t := &trees[i]
 		switch t.Outcome {
@@ -110,6 +117,7 @@ func Summarize(trees []Tree, window time.Duration) *Report {
 			}
 		}
 		makespans = append(makespans, t.Makespan)
+		r.IdleSkipped, pauses = r.IdleSkipped+t.Skipped, pauses+t.Pauses
 		if t.Dilation != nil {
 			dilations = append(dilations, *t.Dilation)
 			played, recorded = played+t.Makespan, recorded+t.Recorded
@@ -130,9 +138,7 @@ func Summarize(trees []Tree, window time.Duration) *Report {
 	if all := path.Prefill + path.Decode + path.Gap + path.Client; all > 0 {
 		r.Path = &Shares{path.Prefill / all, path.Decode / all, path.Gap / all, path.Client / all}
 	}
-	if played > 0 {
-		r.WorkRate = new(recorded / played)
-	}
+	r.IdleShare, r.WorkRate = quotient(r.IdleSkipped, pauses), quotient(recorded, played)
 	if r.Completed > 0 && window > 0 {
 		r.JobsPerHour = new(float64(r.Completed) / window.Hours())
 	}
@@ -140,6 +146,14 @@ func Summarize(trees []Tree, window time.Duration) *Report {
 		r.JobsPerHourPerUser = new(float64(time.Hour/time.Millisecond) * whole / wholeTime)
 	}
 	return r
+}
+
+// quotient returns a / b; nil = b is 0.
+func quotient(a, b float64) *float64 {
+	if b == 0 {
+		return nil
+	}
+	return new(a / b)
 }
 
 // spreadOf returns the distribution of values; nil = there are none.
