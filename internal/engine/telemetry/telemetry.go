@@ -355,7 +355,7 @@ func (r *Recorder) report(pages func([]diagnose.Source) *diagnose.Pages) *diagno
 	}
 	m := r.moment()
 	out := &diagnose.Server{Targets: []diagnose.Target{}, Phases: []diagnose.Phase{}}
-	sources := []diagnose.Source{}
+	sources, targets := []diagnose.Source{}, []diagnose.Source{}
 	for _, t := range r.targets {
 		if t.devices {
 			continue
@@ -364,7 +364,8 @@ func (r *Recorder) report(pages func([]diagnose.Source) *diagnose.Pages) *diagno
 		defer t.mu.Unlock()
 		out.Targets = append(out.Targets, m.describe(t))
 		if len(t.history.Scrapes) > 0 {
-			sources = append(sources, diagnose.Source{URL: t.shown, History: t.history, Servers: r.detect(t.history)})
+			one := diagnose.Source{URL: t.shown, History: t.history, Servers: r.detect(t.history)}
+			sources, targets = append(sources, one.Split()...), append(targets, one)
 		}
 	}
 	if len(sources) == 0 {
@@ -384,7 +385,7 @@ func (r *Recorder) report(pages func([]diagnose.Source) *diagnose.Pages) *diagno
 	if all := m.span(); all.To > all.From {
 		out.Curves = diagnose.NewCurves(sources, all, r.o.Clock.Wall(all.From))
 	}
-	out.Pages = pages(sources)
+	out.Pages = pages(targets)
 	return out
 }
 
