@@ -32,9 +32,10 @@ type telemetryProbes struct {
 //	@Summary		Try pages of metrics
 //	@Description	Reads each page once, as a run would: below the URL of a server at /metrics, then at /prometheus/metrics. The answer says which server or exporter of GPUs it is, which canonical metrics a run would have from which metrics of the page, which it would lack, and how long reading took. At most 16 URLs; it takes ten seconds at most. Credentials in a URL are sent to its server and appear nowhere.
 //	@Tags			service
+//	@Accept			json
 //	@Param			body	body		wire.ProbeRequest	true	"Pages of metrics, or servers"
 //	@Success		200		{object}	wire.ProbeAnswer
-//	@Failure		400,403,404,503	{object}	wire.Problem
+//	@Failure		400,403,404,413,415,503	{object}	wire.Problem
 //	@Router			/api/telemetry/probe [post]
 func (p *telemetryProbes) serve(w http.ResponseWriter, r *http.Request) error {
 	if p.probe == nil {

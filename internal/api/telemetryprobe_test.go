@@ -10,6 +10,18 @@ import (
 	"aiperfd/internal/engine/telemetry/diagnose"
 )
 
+// fakeProbe says that all pages are of vLLM.
+func fakeProbe(_ context.Context, pages []secret.URL) ([]diagnose.Probed, error) {
+	var out []diagnose.Probed
+	for _, page := range pages {
+		out = append(out, diagnose.Probed{
+			URL: page.String(), State: diagnose.OK, Servers: []string{"vLLM"}, GPUs: []string{}, Lacking: []string{"hit_rate"},
+			Rows: []diagnose.Row{{Metric: "waiting", Server: "vLLM", Families: []string{"vllm:num_requests_waiting"}}}, Series: 1,
+		})
+	}
+	return out, nil
+}
+
 func TestTelemetryProbe(t *testing.T) {
 	var asked []string
 	ts := newTestServer(t, func(o *Options) {
@@ -49,7 +61,8 @@ func TestTelemetryProbe(t *testing.T) {
 	if len(asked) != 3 || asked[1] != "http://u:hunter22@h/metrics" {
 		t.Errorf("asked for %v", asked)
 	}
-	if w := newTestServer(t, nil).do("POST", route, `{"urls":["a"]}`, jsonType); w.Code != 404 {
+	without := newTestServer(t, func(o *Options) { o.ProbeTelemetry = nil })
+	if w := without.do("POST", route, `{"urls":["a"]}`, jsonType); w.Code != 404 {
 		t.Errorf("without telemetry: %d %s", w.Code, w.Body)
 	}
 }
