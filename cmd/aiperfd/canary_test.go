@@ -41,9 +41,14 @@ func canaries() []string {
 		"basic",                               // of the third
 		"proxyuser", "proxypassword", "param", // of the fourth
 		"reset", "start", "stop", "matrix", "record", "recordnested", // of the hooks
+		"otel", "header", "mlflow", "pages", // of what is measured beside the requests, and where it is sent
+		"write", "gateway", // which a daemon sends to nobody
 		"label", "note", "runname", "variable", // which no server gets
 	}
 }
+
+// pushed reports whether only the command line sends the canary.
+func pushed(name string) bool { return name == "write" || name == "gateway" }
 
 // sentTo reports whether requests have the canary.
 func sentTo(name string) bool {
@@ -92,7 +97,17 @@ func canaryDocuments(base string) []string {
 			", serverProfiler: {startPath: " + quote("/start?token="+url.QueryEscape(canary("start"))) + ", stopPath: " + quote("/stop?sig="+url.QueryEscape(canary("stop"))) + "}}" +
 			strings.Replace(fmt.Sprintf(rest, requests), "{type: synthetic, isl: 8, osl: 4}", "{type: file, format: raw_payload, records: [{payload: {model: m, messages: [], api_key: "+
 				quote(canary("record"))+", o: {secret: "+quote(canary("recordnested"))+"}}}]}", 1),
+		"metadata: {name: beside}\nbenchmark:\n  model: m\n  endpoint: {url: " + quote(base) + "}\n  serverMetrics: " +
+			quote(as(base, "pages")+"/pages/metrics") + "\n  otel: {metricsUrl: " + quote(as(base, "otel")+"/metrics") +
+			", tracesUrl: " + quote(as(base, "otel")+"/traces") + ", tracesSample: 1, headers: {X-Team: " +
+			quote(canary("header")) + "}}\n  mlflow: {trackingUri: " + quote(as(base, "mlflow")) + "}\n  runtime: {prometheusRemoteWrite: " + quote(as(base, "write")) + ", pushGateway: " +
+			quote(as(base, "gateway")) + "}" + fmt.Sprintf(rest, requests),
 	}
+}
+
+// as returns the URL of a server with a canary as the password.
+func as(base, name string) string {
+	return strings.Replace(base, "://", "://"+url.UserPassword("u", canary(name)).String()+"@", 1)
 }
 
 // echoedRequests is the number of requests that get every echo in every encoding; under the race
@@ -351,7 +366,7 @@ func TestCanaryDaemon(t *testing.T) {
 
 	// The test would prove nothing if the server had not received the secrets, or if
 	// its responses were not stored anywhere.
-	server.checkSent(t, sentTo)
+	server.checkSent(t, func(name string) bool { return sentTo(name) && !pushed(name) })
 	for _, place := range []string{"frames", "GET /api/runs/" + ids[0] + "/results (" + ids[0] + ")"} {
 		if text := string(places[place]); !strings.Contains(text, "refused: POST") || !strings.Contains(text, "visible") {
 			t.Errorf("%s do not have the server's answers: %s", place, text[:min(2000, len(text))])
@@ -478,6 +493,7 @@ func TestProfileCanaries(t *testing.T) {
 	}
 	t.Setenv("AIPERFD_SECRET_STORED", canary("stored"))
 	t.Setenv("AIPERFD_SECRET_DERIVED", canary("derived"))
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team="+url.PathEscape(canary("header")))
 	document := filepath.Join(t.TempDir(), "bench.yaml")
 	if err := os.WriteFile(document, []byte(`
 variables: {held: "${secret:derived}"}
@@ -513,6 +529,11 @@ benchmark: {endpoint: {url: "`+server.URL+`", headers: {X-Plain: "${secret:store
 		"proxied": {
 			"--url", "http://target.invalid", "--url-param", "api_key=" + canary("param"), "--server-profiler",
 			"--proxy", strings.Replace(server.URL, "://", "://"+url.UserPassword(canary("proxyuser"), canary("proxypassword")).String()+"@", 1),
+		},
+		"beside": {
+			"--url", server.URL, "--server-metrics", as(server.URL, "pages") + "/pages/metrics",
+			"--otel-url", as(server.URL, "otel") + "/metrics", "--otel-traces-url", as(server.URL, "otel") + "/traces",
+			"--otel-traces-sample", "1", "--mlflow-tracking-uri", as(server.URL, "mlflow"), "--prometheus-remote-write", as(server.URL, "write"), "--push-gateway", as(server.URL, "gateway"),
 		},
 		"mistyped": {"--url", server.URL, "--api-key", canary("apikey"), "--header", canary("acmetoken"), "--concurrency", canary("env")},
 	} {

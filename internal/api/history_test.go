@@ -25,6 +25,7 @@ import (
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
@@ -79,9 +80,13 @@ func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 	}, f.logErr
 }
 
-// Devices returns nothing: no run of a test has accelerators.
+// Paths returns nothing: no run of a test has connections.
 func (f *fakeEngine) Paths(context.Context, *run.Run) (*paths.Report, error) { return nil, nil }
 
+// OTel returns nothing: no run of a test has a collector.
+func (f *fakeEngine) OTel(context.Context, *run.Run) (*otel.Report, error) { return nil, nil }
+
+// Devices returns nothing: no run of a test has accelerators.
 func (f *fakeEngine) Devices(context.Context, *run.Run) (*gpu.Report, error) {
 	return nil, nil
 }

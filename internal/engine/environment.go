@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry"
+	"aiperfd/internal/engine/telemetry/push"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/run"
 )
@@ -52,7 +53,9 @@ type live struct {
 	// is off.
 	servers atomic.Pointer[telemetry.Recorder]
 	// paths keeps what the kernel counts of the connections; nil like servers.
-	paths   atomic.Pointer[collect.PathRecorder]
+	paths atomic.Pointer[collect.PathRecorder]
+	// senders send metrics and spans to collectors; nil like servers.
+	senders atomic.Pointer[push.Senders]
 	process processMeter
 }
 

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/telemetry"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
@@ -135,6 +136,25 @@ func (h *History) Paths(ctx context.Context, r *run.Run) (*paths.Report, error) 
 		return nil, err
 	}
 	return files.Paths()
+}
+
+// OTel returns what became of what a run sends to OpenTelemetry collectors, while it is active so far; nil = nothing
+// is sent. It waits while too many others are read.
+func (h *History) OTel(ctx context.Context, r *run.Run) (*otel.Report, error) {
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer h.reading.Release(1)
+	if j := h.engine.job(r.ID); j != nil {
+		if live := j.live.senders.Load(); live != nil {
+			return live.Report(), nil
+		}
+	}
+	files, err := h.files(r)
+	if err != nil {
+		return nil, err
+	}
+	return files.OTel()
 }
 
 // ServerSummaries returns the metrics of the servers of a run in AIPerf's shape, as [History.Servers] does.

@@ -150,31 +150,26 @@ func (x *execution) meet(ctx context.Context, p *spec.Phase) *run.Error {
 // meetPatience is how long a run waits for its twin, which prepares itself meanwhile.
 const meetPatience = 30 * time.Minute
 
-// withDelays returns a phase whose arrivals are later by what the twin says.
-func withDelays(p *spec.Phase, twin run.Twin) *spec.Phase {
-	if p.Arrivals == nil {
+// besideTwin returns a phase with the arrivals that the twin leaves to this run. over returns a channel that is closed
+// when the phase needs no more of them.
+func besideTwin(p *spec.Phase, twin run.Twin, over func() <-chan struct{}) *spec.Phase {
+	if twin == nil || !p.Counted() || p.Arrivals == nil {
 		return p
 	}
 	own := *p
-	own.Arrivals = func(yield func(time.Duration) bool) {
-		var n int64
-		var last time.Duration
-		for at := range p.Arrivals {
-			last = max(last, at+twin.Delay(n)) // arrivals keep their order
-			if !yield(last) {
-				return
-			}
-			n++
-		}
+	own.Arrivals = twin.Arrivals(p.Arrivals, over)
+	if share := twin.Share(); share > 0 {
+		own.Rate *= share
+	} else {
+		own.InTurns = true
 	}
 	return &own
 }
 
 // begin begins a phase after those that are still waiting for answers.
 func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Phase) *activePhase {
-	if x.env.twin != nil {
-		p = withDelays(p, x.env.twin)
-	}
+	var a *activePhase
+	p = besideTwin(p, x.env.twin, func() <-chan struct{} { return a.load.Drained() })
 	set, err := measure.NewSet(x.prepared.plan.Metrics)
 	if err != nil {
 		panic(fmt.Sprintf("objectives were checked when the plan was compiled: %v", err))
@@ -185,7 +180,7 @@ func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Ph
 		}
 		x.prepared.data.warming = p.Kind == bench.Warmup
 	}
-	a := &activePhase{plan: p, set: set, silence: x.silence(p)}
+	a = &activePhase{plan: p, set: set, silence: x.silence(p)}
 	a.alive = x.env.watchdog.watch(fmt.Sprintf("phase %s of run %s", p.Name, x.env.id), phasePatience)
 	a.client = collect.NewClient(collect.ClientOptions{
 		Phase: p, Monitor: x.monitor, StampLag: x.prepared.stampLag,

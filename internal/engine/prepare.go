@@ -26,6 +26,7 @@ import (
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/telemetry/paths"
+	"aiperfd/internal/engine/telemetry/push"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/transport/netpath"
 	"aiperfd/internal/engine/verdict"
@@ -67,9 +68,10 @@ type prepared struct {
 	// devices is what accelerators did; nil like server.
 	devices *gpu.Report
 	// paths keeps what the kernel counts of the connections; nil if it is off.
-	paths *collect.PathRecorder
-	path  *paths.Report // nil before the observers have ended, and if nothing was counted
-	trips *roundTrips   // of the probes of the network; nil = the document does not ask for them
+	paths   *collect.PathRecorder
+	path    *paths.Report // nil before the observers have ended, and if nothing was counted
+	senders push.Senders  // to OpenTelemetry collectors
+	trips   *roundTrips   // of the probes of the network; nil = the document does not ask for them
 	// jobs collects the plays of recorded sessions; nil = the dataset has none.
 	jobs *agents.Jobs
 }
@@ -196,14 +198,15 @@ func (x *prepared) observe(env *environment) {
 		x.readPaths(env),
 		x.probeNetwork(env),
 		x.collectJobs(),
-		sendMetrics(x.plan, env),
-		sendSpans(x.plan, x.clock, env),
+		sendMetrics(x.plan, env, &x.senders),
+		sendSpans(x.plan, x.clock, env, &x.senders),
 		collect.NewTwin(env.twin),
 	} {
 		if o.Phase != nil {
 			x.observers = append(x.observers, o)
 		}
 	}
+	env.live.senders.Store(&x.senders)
 }
 
 // recordSeries begins the time series of the run, which others can read from now on. It
@@ -401,6 +404,7 @@ func (x *prepared) endObservers(l *live) {
 	l.samples.Store(nil)
 	l.servers.Store(nil)
 	l.paths.Store(nil)
+	l.senders.Store(nil)
 	for _, o := range x.observers {
 		if o.End != nil {
 			o.End(x.warnings.add)

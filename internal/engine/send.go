@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/otlp"
 	"aiperfd/internal/engine/telemetry/push"
 )
@@ -22,7 +23,7 @@ import (
 const warnOTel = "otel-incomplete"
 
 // sendMetrics begins to send the metrics of the run to a collector. It is zero if the plan names none.
-func sendMetrics(p *plan.Plan, env *environment) collect.RunObserver {
+func sendMetrics(p *plan.Plan, env *environment, to *push.Senders) collect.RunObserver {
 	o := &p.Document.Benchmark.OTel
 	u, protocol := o.Collector()
 	if u == nil {
@@ -32,6 +33,7 @@ func sendMetrics(p *plan.Plan, env *environment) collect.RunObserver {
 		Collector: collector(o, u, protocol, env), Source: metricsSource(p, env), Snapshot: env.live.snapshot.Load,
 		Secrets: env.secrets, Log: env.notify.log,
 	})
+	to.Metrics = exporter
 	return collect.RunObserver{
 		// The exporter reads the snapshots of the run, which cover all phases.
 		Phase: func(*spec.Phase, *measure.Set) collect.Observer { return collect.Observer{} },
@@ -72,7 +74,7 @@ func collector(o *config.OTel, u *url.URL, protocol string, env *environment) pu
 }
 
 // unsent describes what did not reach the collector; empty = all did.
-func unsent(collector string, s *push.Sent) string {
+func unsent(collector string, s *otel.Metrics) string {
 	switch {
 	case s.Dropped > 0 && s.Payloads == 0:
 		return fmt.Sprintf("no metrics reached the OpenTelemetry collector %s: %s", collector, s.LastError)

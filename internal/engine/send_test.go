@@ -111,6 +111,14 @@ func TestSendMetrics(t *testing.T) {
 			if warning != want {
 				t.Errorf("warning %q, want %q", warning, want)
 			}
+			sent, err := engine.NewHistory(b.engine).OTel(t.Context(), r)
+			if err != nil || sent == nil || sent.Metrics == nil || sent.Traces != nil {
+				t.Fatalf("otel %+v, %v", sent, err)
+			}
+			if m := sent.Metrics; status == http.StatusOK && (m.Payloads != len(c.payloads) || m.Dropped != 0 || m.LastError != "") ||
+				status != http.StatusOK && (m.Payloads != 0 || m.Dropped != len(c.payloads) || !strings.HasSuffix(m.LastError, "no, <redacted>")) {
+				t.Errorf("otel %+v, of %d payloads", m, len(c.payloads))
+			}
 			last := c.payloads[len(c.payloads)-1].ResourceMetrics[0]
 			b.comparePayload(r, last)
 			if len(c.payloads) < 5 || len(c.payloads) > 8 {

@@ -9,6 +9,7 @@ import (
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/otlp"
 	"aiperfd/internal/engine/telemetry/push"
 )
@@ -29,7 +30,7 @@ func traceparent(p *plan.Plan, env *environment) func(rec *bench.Record) string 
 }
 
 // sendSpans begins to send spans of the requests of the run to a collector. It is zero if the plan names none.
-func sendSpans(p *plan.Plan, clock bench.Clock, env *environment) collect.RunObserver {
+func sendSpans(p *plan.Plan, clock bench.Clock, env *environment, to *push.Senders) collect.RunObserver {
 	o := &p.Document.Benchmark.OTel
 	u, protocol := o.TracesCollector()
 	if u == nil {
@@ -46,6 +47,7 @@ func sendSpans(p *plan.Plan, clock bench.Clock, env *environment) collect.RunObs
 		},
 		Secrets: env.secrets, Log: env.notify.log,
 	})
+	to.Spans = spans
 	return collect.RunObserver{
 		Phase: func(phase *spec.Phase, _ *measure.Set) collect.Observer {
 			return collect.Observer{Observe: func(rec *bench.Record) { spans.Observe(rec, phase.Name) }}
@@ -65,7 +67,7 @@ func sendSpans(p *plan.Plan, clock bench.Clock, env *environment) collect.RunObs
 }
 
 // unsentSpans describes what did not reach the collector; none = all did.
-func unsentSpans(collector string, s *push.SentSpans) (texts []string) {
+func unsentSpans(collector string, s *otel.Spans) (texts []string) {
 	switch {
 	case s.Dropped > 0 && s.Spans == 0:
 		texts = append(texts, fmt.Sprintf("no spans reached the OpenTelemetry collector %s: %s", collector, s.LastError))

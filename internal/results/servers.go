@@ -8,37 +8,35 @@ import (
 	"io/fs"
 	"net/url"
 
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 )
 
 // Server returns what the servers' metrics say; nil = they were not read.
 func (r *Results) Server() (*diagnose.Server, error) {
-	report, _, err := r.Report()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // a run that measured nothing
-	}
-	if err != nil {
-		return nil, err
-	}
-	return report.Server, nil
+	return reported(r, func(rep *export.Report) *diagnose.Server { return rep.Server })
 }
 
 // Devices returns what the accelerators did; nil = they were not read.
 func (r *Results) Devices() (*gpu.Report, error) {
-	report, _, err := r.Report()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // a run that measured nothing
-	}
-	if err != nil {
-		return nil, err
-	}
-	return report.GPU, nil
+	return reported(r, func(rep *export.Report) *gpu.Report { return rep.GPU })
 }
 
 // Paths returns how the network behaved; nil = nothing was counted.
 func (r *Results) Paths() (*paths.Report, error) {
+	return reported(r, func(rep *export.Report) *paths.Report { return rep.Path })
+}
+
+// OTel returns what became of what was sent to OpenTelemetry collectors; nil = nothing was.
+func (r *Results) OTel() (*otel.Report, error) {
+	return reported(r, func(rep *export.Report) *otel.Report { return rep.OTel })
+}
+
+// reported returns a part of the report; nil for a run that measured nothing.
+func reported[T any](r *Results, part func(*export.Report) *T) (*T, error) {
 	report, _, err := r.Report()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // a run that measured nothing
@@ -46,7 +44,7 @@ func (r *Results) Paths() (*paths.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return report.Path, nil
+	return part(report), nil
 }
 
 // ServerSummaries returns the metrics of the servers by host and port; empty = there are none.

@@ -66,7 +66,7 @@ func annotations(ctx context.Context) (*openapi2.T, error) {
 		"--parseInternal", "--generalInfo", "document.go", "--exclude", "../internal/engine/metric/catalogue",
 		"--dir", "../internal/api,../internal/api/feed,../internal/api/prom,../internal/api/report,../internal/api/results,../internal/api/runs,"+
 			"../internal/api/wire,../internal/compare,../internal/run,../internal/engine/bench,../internal/results,"+
-			"../internal/engine/metric,../internal/engine/verdict,../internal/engine/telemetry/diagnose,../internal/engine/telemetry/gpu,../internal/engine/telemetry/paths")
+			"../internal/engine/metric,../internal/engine/verdict,../internal/engine/telemetry/diagnose,../internal/engine/telemetry/gpu,../internal/engine/telemetry/paths,../internal/engine/telemetry/otel")
 	cmd.Dir = "tools"
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {

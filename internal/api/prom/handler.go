@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
@@ -36,6 +37,8 @@ type Servers interface {
 	Devices(ctx context.Context, r *run.Run) (*gpu.Report, error)
 	// Paths returns how the network behaved; nil = nothing was counted.
 	Paths(ctx context.Context, r *run.Run) (*paths.Report, error)
+	// OTel returns what became of what a run sends to OpenTelemetry collectors; nil = nothing is sent.
+	OTel(ctx context.Context, r *run.Run) (*otel.Report, error)
 	// Answer returns what a study says, so far or at its end; fs.ErrNotExist if it has no answer, or none yet.
 	Answer(id string) (*results.Answer, error)
 }
@@ -313,7 +316,11 @@ func (h *Handler) withSnapshots(ctx context.Context, runs ...*run.Run) ([]Run, e
 		if err != nil { // the same
 			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("what the network did in the run is left out of a scrape")
 		}
-		out = append(out, Run{Run: r, Snapshot: snap, Server: server, GPU: devices, Path: network, Answer: h.answer(r)})
+		sent, err := h.Servers.OTel(ctx, r)
+		if err != nil { // the same
+			h.Out.Log.Warn().Err(err).Str("run", r.ID).Msg("what the run sends to collectors is left out of a scrape")
+		}
+		out = append(out, Run{Run: r, Snapshot: snap, Server: server, GPU: devices, Path: network, OTel: sent, Answer: h.answer(r)})
 	}
 	return out, nil
 }

@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/results"
@@ -29,6 +30,7 @@ type Run struct {
 	Server   *diagnose.Server // what its servers' metrics say; nil = they were not read
 	GPU      *gpu.Report      // what its accelerators did; nil = they were not read
 	Path     *paths.Report    // how the network behaved; nil = nothing was counted
+	OTel     *otel.Report     // what it sends to OpenTelemetry collectors; nil = nothing
 	Answer   *results.Answer  // of a study; nil = it has none
 	Aside    bool             // a study of which only its progress and its answer are shown
 }
@@ -78,6 +80,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		}
 		if r.Path != nil {
 			e.paths(r.Run, r.Path)
+		}
+		if r.OTel != nil {
+			e.collectors(r.Run, r.OTel)
 		}
 		if r.GPU != nil {
 			e.gpus(r.Run, r.Snapshot, r.GPU)
@@ -182,6 +187,9 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 	if s.Saturation != nil {
 		e.saturation(id, s.Saturation)
 	}
+	if c := s.PrefixCache(); c != nil {
+		e.cache(id, c)
+	}
 	if m := s.Metrics.Find("good_request_count"); m != nil {
 		n, _ := m.Get(metric.Avg)
 		good := family("aiperf_good_requests_total", "Requests that met all objectives.", "run_id")
@@ -194,6 +202,20 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 	for of, n := range slos {
 		e.counter(slo, began, n.met, labels(of.model, id, of.slo, "met")...)
 		e.counter(slo, began, n.missed, labels(of.model, id, of.slo, "missed")...)
+	}
+}
+
+// cache emits how much of the prompts was in a prefix cache, by all who say something about it.
+func (e *emitter) cache(id string, c *verdict.Cache) {
+	share := family("aiperfd_cache_share", "Share of the prompt tokens that a prefix cache had, by source: responses, "+
+		"counters of the servers, workload (what the run repeats), trace (what an unlimited cache would have).",
+		"run_id", "source")
+	for source, v := range map[string]*float64{
+		"responses": c.Cached, "counters": c.Counted, "workload": &c.RepeatedInput, "trace": c.Theoretical,
+	} {
+		if v != nil {
+			e.gauge(share, *v, id, source)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
@@ -37,6 +38,8 @@ type Recorded interface {
 	Devices(ctx context.Context, r *run.Run) (*gpu.Report, error)
 	// Paths returns how the network behaved; nil = nothing was counted.
 	Paths(ctx context.Context, r *run.Run) (*paths.Report, error)
+	// OTel returns what became of what a run sends to OpenTelemetry collectors; nil = nothing is sent.
+	OTel(ctx context.Context, r *run.Run) (*otel.Report, error)
 	// ServerSummaries returns the metrics of the servers of a run in AIPerf's shape; empty = there are none.
 	ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error)
 	// Sweep returns what the runs of a sweep say together; fs.ErrNotExist if there is none yet.

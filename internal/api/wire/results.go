@@ -7,6 +7,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -290,4 +291,5 @@ type Telemetry struct {
 	Server *diagnose.Server `json:"server"` // null: the metrics of servers were not read
 	GPU    *gpu.Report      `json:"gpu"`    // null: no GPU was found
 	Path   *paths.Report    `json:"path"`   // null: the kernel was not asked, or did not say
+	OTel   *otel.Report     `json:"otel"`   // null: nothing is sent to an OpenTelemetry collector
 }

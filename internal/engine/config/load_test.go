@@ -450,3 +450,42 @@ sweep: {type: ab, b: {endpoint: {url: "http://b"}}}
 		}
 	}
 }
+
+// TestDesigns: each design has defaults of its own, and says what it cannot do.
+func TestDesigns(t *testing.T) {
+	const text = `benchmark: {models: [m], endpoint: {url: "http://a"}, profiling: {type: poisson, rate: 5%s}}
+sweep: {type: ab, b: {endpoint: {url: "http://b"}}%s}
+`
+	for _, c := range []struct {
+		name, phase, sweep string
+		design             string
+		load, block        float64
+		problem            string
+	}{
+		{"default", "", "", "mirror", 1800, 5, ""},
+		{"mirror with a ramp", ", rateRamp: 5", "", "mirror", 1800, 5, ""},
+		{"crossover", "", ", design: crossover", "crossover", 7200, 30, ""},
+		{"crossover, given", "", ", design: crossover, blockSeconds: 10, maxLoadSeconds: 900", "crossover", 900, 10, ""},
+		{"split", "", ", design: split", "split", 1800, 5, ""},
+		{"short turns", "", ", design: crossover, blockSeconds: 7", "", 0, 0,
+			"a turn of the design crossover has 40 arrivals or more on average; 5 per second for 7 s are 35"},
+		{"crossover with a ramp", ", rateRamp: 5", ", design: crossover", "", 0, 0,
+			"the design crossover compares servers at a constant load"},
+		{"unknown", "", ", design: duel", "", 0, 0, "mirror, crossover or split"},
+	} {
+		doc, _, err := Load(fmt.Appendf(nil, text, c.phase, c.sweep), LoadOptions{Choices: someChoices()})
+		if c.problem != "" {
+			if err == nil || !strings.Contains(err.Error(), c.problem) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.problem)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if s := doc.Sweep; s.Design != c.design || s.MaxLoadSeconds != c.load || s.BlockSeconds != c.block {
+			t.Errorf("%s: design %s, %v s in blocks of %v s", c.name, s.Design, s.MaxLoadSeconds, s.BlockSeconds)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/verdict"
 )
@@ -68,6 +69,8 @@ type Report struct {
 	GPU *gpu.Report `json:"gpu,omitempty"` // what the accelerators did; nil = they were not read
 
 	Path *paths.Report `json:"path,omitempty"` // how the network behaved; nil = nothing was counted
+
+	OTel *otel.Report `json:"otel,omitempty"` // what was sent to OpenTelemetry collectors; nil = nothing
 
 	Validity *verdict.Validity `json:"validity,omitempty"` // whether the result counts for its scenario; nil = it has none
 

@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
@@ -37,6 +38,7 @@ type Input struct {
 	GPU         *gpu.Report      // what the accelerators did; nil = they were not read
 	Path        *paths.Report    // how the network behaved; nil = nothing was counted
 	Network     *measure.Network // the round trips to the targets, if they were measured; nil = they are not known
+	OTel        *otel.Report     // what was sent to OpenTelemetry collectors; nil = nothing
 	Jobs        *agents.Jobs     // the plays of recorded sessions; nil = the dataset has none
 }
 
@@ -74,7 +76,7 @@ func Conclude(in *Input) Outcome {
 	adjust(in.Phases, in.Plan.Document, in.Network)
 	rep := Build(in.Run, &in.Plan.Measure, in.Clock, in.Phases)
 	addPower(rep, in.GPU, in.Phases)
-	rep.Path, rep.Agents = in.Path, in.agents(rep)
+	rep.Path, rep.OTel, rep.Agents = in.Path, in.OTel, in.agents(rep)
 	rep.State, rep.Reason, rep.Cancelled = o.State, o.Reason, in.Cancelled
 	rep.Tokenizer, rep.Dataset = in.Tokens.Method, in.Dataset
 	rep.Client, rep.Server = Client(in.Phases, in.Certificate), in.Server

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/otlp"
 	"aiperfd/internal/run"
 )
@@ -35,14 +36,6 @@ type Options struct {
 	Log       zerolog.Logger
 }
 
-// Sent is what became of the payloads.
-type Sent struct {
-	Payloads  int   // that the collector accepted
-	Dropped   int   // that it did not get, or refused
-	Rejected  int64 // points that it refused of accepted payloads
-	LastError string
-}
-
 // Exporter sends the metrics of a run from Start to Close.
 type Exporter struct {
 	o       Options
@@ -55,7 +48,7 @@ type Exporter struct {
 	sending sync.WaitGroup
 
 	mu   sync.Mutex
-	sent Sent // guarded by mu
+	sent otel.Metrics // guarded by mu
 }
 
 // payload is the metrics of a snapshot; the last one is that of the end of the run.
@@ -159,7 +152,7 @@ func (e *Exporter) drop(why error) {
 }
 
 // Sent returns what became of the payloads so far.
-func (e *Exporter) Sent() Sent {
+func (e *Exporter) Sent() otel.Metrics {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sent
@@ -167,7 +160,7 @@ func (e *Exporter) Sent() Sent {
 
 // Close sends the newest snapshot and ends. It waits for the collector for at most five seconds, or until ctx ends:
 // the last snapshot supersedes those that still wait, which are dropped.
-func (e *Exporter) Close(ctx context.Context) Sent {
+func (e *Exporter) Close(ctx context.Context) otel.Metrics {
 	e.stop()
 	e.taking.Wait()
 	for waiting := true; waiting; {

@@ -23,6 +23,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/memnet"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/otlp"
 	"aiperfd/internal/run"
 )
@@ -87,7 +88,7 @@ func (c *collector) received() string {
 
 // exported sends the snapshots of a run that lasts so long, one every 250 ms, to a collector, and returns what
 // became of them and how long Close took.
-func exported(t *testing.T, c *collector, length time.Duration, change func(*Options)) (sent Sent, closing time.Duration) {
+func exported(t *testing.T, c *collector, length time.Duration, change func(*Options)) (sent otel.Metrics, closing time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		listener := memnet.Listen()

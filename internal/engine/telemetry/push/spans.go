@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/otlp"
 )
 
@@ -27,15 +28,6 @@ type SpanOptions struct {
 	Log       zerolog.Logger
 }
 
-// SentSpans is what became of the spans.
-type SentSpans struct {
-	Spans     int64 // that the collector accepted
-	Dropped   int64 // that it did not get, or refused with their payload
-	Rejected  int64 // that it refused of accepted payloads
-	Limited   int   // requests of sampled traces that have no span because too many ended within a second
-	LastError string
-}
-
 // Spans sends spans of the requests of a run from StartSpans to Close. Observe must be called by one goroutine at a
 // time, and not after Close.
 type Spans struct {
@@ -48,7 +40,7 @@ type Spans struct {
 	sending sync.WaitGroup
 
 	mu   sync.Mutex
-	sent SentSpans // guarded by mu
+	sent otel.Spans // guarded by mu
 }
 
 // StartSpans begins to send.
@@ -130,7 +122,7 @@ func (s *Spans) drop(n int, why error) {
 }
 
 // Close sends what is left and ends. It waits for the collector for at most five seconds, or until ctx ends.
-func (s *Spans) Close(ctx context.Context) SentSpans {
+func (s *Spans) Close(ctx context.Context) otel.Spans {
 	limited := s.tracer.Close()
 	close(s.queue)
 	ctx, cancel := context.WithTimeout(ctx, flushTime)
@@ -140,7 +132,14 @@ func (s *Spans) Close(ctx context.Context) SentSpans {
 	s.abort()
 	s.client.close()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.sent.Limited = limited
+	s.mu.Unlock()
+	return s.Sent()
+}
+
+// Sent returns what became of the spans so far.
+func (s *Spans) Sent() otel.Spans {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.sent
 }

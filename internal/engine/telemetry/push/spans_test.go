@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/memnet"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/otlp"
 )
 
@@ -60,7 +61,7 @@ func (c *spanCollector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // sendSpans sends the spans of the requests that a function observes, and returns what became of them.
-func sendSpans(t *testing.T, c *spanCollector, grpc bool, observe func(s *Spans)) (sent SentSpans, closing time.Duration) {
+func sendSpans(t *testing.T, c *spanCollector, grpc bool, observe func(s *Spans)) (sent otel.Spans, closing time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		listener := memnet.Listen()
