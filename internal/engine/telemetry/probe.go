@@ -64,7 +64,8 @@ func (r *Recorder) probed(t *target) diagnose.Probed {
 		found := false
 		for i := range known {
 			if from, ok := known[i].Find(h, m.Name); ok {
-				p.Rows, found = append(p.Rows, diagnose.Row{m.Name, known[i].Title, from.Families}), true
+				p.Rows = append(p.Rows, diagnose.Row{Metric: m.Name, Server: known[i].Title, Families: from.Families})
+				found = true
 			}
 		}
 		if !found && len(known) > 0 {
