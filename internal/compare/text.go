@@ -168,7 +168,8 @@ func (a *Answer) Notes() []string {
 		out = append(out, "Differs: "+describeDifference(&d))
 	}
 	if len(a.Load) > 0 {
-		out = append(out, "What to do: compare runs of the same load, or accept a difference with --allow and what stands behind \"Differs\".")
+		out = append(out, "What to do: compare runs of the same load, or accept a difference with --allow and what "+
+			"stands behind \"Differs\".")
 	}
 	if len(a.Metrics) > 0 && a.SpeaksFor == theseRuns {
 		out = append(out, fmt.Sprintf("The answer is about these runs: another run of the same configuration may differ. "+
