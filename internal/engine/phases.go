@@ -46,6 +46,7 @@ func (x *execution) perform(ctx context.Context) *run.Error {
 	defer force(nil)
 	x.env.cancel.onForce(force)
 	all := x.prepared.plan.Phases
+	x.measureIdle(ctx)
 	for first := 0; first < len(all); {
 		after := first + 1
 		for after < len(all) && all[after].Seamless {
@@ -69,6 +70,22 @@ func (x *execution) perform(ctx context.Context) *run.Error {
 		first = after
 	}
 	return nil
+}
+
+// measureIdle measures the accelerators while nothing is sent, if the plan asks for it. A cancellation ends it.
+func (x *execution) measureIdle(ctx context.Context) {
+	length, servers := x.prepared.plan.GPUTelemetry.Idle, x.env.live.servers.Load()
+	if length == 0 || servers == nil {
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	x.env.cancel.onCancel(stop)
+	defer x.env.cancel.onCancel(nil)
+	_ = announce(x.env.notify.status, "measuring the idle GPUs", func() error { // it has no error
+		servers.MeasureIdle(ctx, length)
+		return nil
+	})
 }
 
 // profileServers begins or ends the profiles of the servers for a phase, if the plan asks for

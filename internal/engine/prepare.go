@@ -71,6 +71,7 @@ type prepared struct {
 	paths   *collect.PathRecorder
 	path    *paths.Report // nil before the observers have ended, and if nothing was counted
 	senders push.Senders  // to OpenTelemetry collectors
+	trips   *roundTrips   // of the probes of the network; nil = the document does not ask for them
 	// jobs collects the plays of recorded sessions; nil = the dataset has none.
 	jobs *agents.Jobs
 }
@@ -195,6 +196,7 @@ func (x *prepared) observe(env *environment) {
 		x.recordSamples(env),
 		x.readServerMetrics(env),
 		x.readPaths(env),
+		x.probeNetwork(env),
 		x.collectJobs(),
 		sendMetrics(x.plan, env, &x.senders),
 		sendSpans(x.plan, x.clock, env, &x.senders),

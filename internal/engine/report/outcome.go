@@ -37,6 +37,7 @@ type Input struct {
 	Server      *diagnose.Server // what the servers' metrics say; nil = they were not read
 	GPU         *gpu.Report      // what the accelerators did; nil = they were not read
 	Path        *paths.Report    // how the network behaved; nil = nothing was counted
+	Network     *measure.Network // the round trips to the targets, if they were measured; nil = they are not known
 	OTel        *otel.Report     // what was sent to OpenTelemetry collectors; nil = nothing
 	Jobs        *agents.Jobs     // the plays of recorded sessions; nil = the dataset has none
 }
@@ -72,6 +73,7 @@ type Outcome struct {
 // Conclude computes the results of a run and decides how it ended.
 func Conclude(in *Input) Outcome {
 	o := in.end()
+	adjust(in.Phases, in.Plan.Document, in.Network)
 	rep := Build(in.Run, &in.Plan.Measure, in.Clock, in.Phases)
 	addPower(rep, in.GPU, in.Phases)
 	rep.Path, rep.OTel, rep.Agents = in.Path, in.OTel, in.agents(rep)
