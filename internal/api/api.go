@@ -27,6 +27,7 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/telemetry/otlp"
 	"aiperfd/internal/run"
 )
 
@@ -65,6 +66,8 @@ type Options struct {
 	// Simulator returns the simulated server, and starts it if necessary; nil = there is
 	// none. The error is *[allow.Denied] if runs must not reach it.
 	Simulator func() (wire.Simulator, error)
+	// Spans takes spans of servers for the active runs that want them; false = there is none. nil = nothing takes them.
+	Spans     func([]otlp.ServerSpan) bool
 	Baselines baselines.Kept // nil = this process keeps none
 	Version   string
 

@@ -145,7 +145,7 @@ func newApp(o options) (*app, error) {
 		return nil, err
 	}
 	a.server, err = api.New(api.Options{
-		Simulator: o.simulator.source(), Baselines: baselinesOf(o.db),
+		Simulator: o.simulator.source(), Baselines: baselinesOf(o.db), Spans: a.engine.ReceiveSpans,
 		Runs: runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: config.Resolved,
 		Load: func(ctx context.Context, data []byte, format config.Format) (apiruns.Loaded, error) {
 			load := o.Load

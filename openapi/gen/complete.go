@@ -31,7 +31,7 @@ func bodies() []any {
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Session{}, wire.Validation{}, wire.Version{},
 		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, wire.Telemetry{},
 		compare.Comparison{}, compare.Answer{}, compare.Question{}, apiresults.RecordBody{}, wire.Errors{}, results.LogLine{}, results.Sweep{},
-		results.Answer{}, wire.Baselines{}, wire.BaselineRuns{},
+		results.Answer{}, wire.Baselines{}, wire.BaselineRuns{}, wire.SpansTaken{},
 	}
 }
 

@@ -191,7 +191,7 @@ func TestNamesFor(t *testing.T) {
 		JSON: "profile_export_aiperf.json", CSV: "profile_export_aiperf.csv", Records: "profile_export.jsonl", Tables: "profile_export.parquet",
 		Raw: "profile_export_raw.jsonl", Inputs: "inputs.json", Outputs: "outputs.json",
 		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log", ServerMetrics: "server_metrics_export",
-		Devices: "gpu_telemetry_export.jsonl",
+		Devices: "gpu_telemetry_export.jsonl", ServerSpans: "server_spans.jsonl",
 	}, own); diff != "" {
 		t.Errorf("names without prefix (-want +got):\n%s", diff)
 	}
