@@ -24,25 +24,32 @@ Usage: aiperfd ab [FILE] --b-url URL [flags]
 
 Every request goes to server A and to server B at the same time, in an order by
 chance, so that a change of the load, of the prompts or of the network is one of
-both sides. The unit of the statistics is a block of time. After each block from
-the 30th on the command looks at the answer and stops as soon as it is known:
-B is better, worse, or equivalent within the margin. The chance that anything
-is called better or worse although both servers are equal is about 5 %, however
-often is looked.
+both sides (--design mirror). Servers that share hardware take turns with the
+same requests (crossover), and if there is no room for double load, each gets
+half of the requests (split). The unit of the statistics is a block of time.
+After each block from the 30th on the command looks at the answer and stops as
+soon as it is known: B is better, worse, or equivalent within the margin. The
+chance that anything is called better or worse although both servers are equal
+is about 5 %, however often is looked.
 
 Examples:
   aiperfd ab --url http://a:8000 --b-url http://b:8000 --streaming --isl 512 \
     --osl 128 --request-rate 5
   aiperfd ab bench.yaml --b-url http://b:8000 --margin 2% --budget 1h
+  aiperfd ab --url http://a:8000 --b-url http://a:8001 --design crossover \
+    --cache-bust first_turn_prefix --streaming --isl 512 --osl 128 \
+    --request-rate 5
 
 Flags of this command:
   --b-url URL              server B; several with commas between
   --b-model NAME           model that is requested from B (that of A)
   --b-api-key-file FILE    API key for B (that of A)
+  --design NAME            mirror, crossover or split (mirror)
   --margin SHARE           change of a latency that counts as none (3%); of the
                            error rate it is 1 point
-  --block DURATION         least length of a block; it has 20 pairs or more (5s)
-  --budget DURATION        time of load at most (30m)
+  --block DURATION         least length of a block, which has 20 pairs or more
+                           (5s); of crossover, the length of a turn (30s)
+  --budget DURATION        time of load at most (30m; of crossover 2h)
 
 All flags of aiperfd profile about the load, the dataset and server A are
 accepted too; the load is a rate (--request-rate). B gets what A gets, headers
@@ -98,7 +105,7 @@ func newABCommand() *cobra.Command {
 
 // abFlags are the flags that profile does not have.
 func abFlags() []string {
-	return []string{"--b-url", "--b-model", "--b-api-key-file", "--margin", "--block", "--budget"}
+	return []string{"--b-url", "--b-model", "--b-api-key-file", "--design", "--margin", "--block", "--budget"}
 }
 
 // otherServer returns what the flags of the command say.
@@ -117,7 +124,7 @@ func otherServer(given map[string][]string) (o *flags.Other, problems []string) 
 			}
 		}
 	}
-	o.Model = last("--b-model")
+	o.Model, o.Design = last("--b-model"), last("--design")
 	if name := last("--b-api-key-file"); name != "" {
 		key, err := os.ReadFile(name)
 		switch o.APIKey = strings.TrimSpace(string(key)); {

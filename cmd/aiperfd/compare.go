@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,8 @@ are not comparable; --allow accepts a difference.
 With --run, A and B are documents: both are measured --repeats times, each run
 with other prompts and in the order A B B A, so that a change of the server in
 time does not look like one between A and B. If they have no server in common,
-both send the same prompts.
+both send the same prompts. answer.json, answer.md and comparison.csv in the
+folder of the runs have the answer.
 
 With --fail-if-worse the exit code is 3 if a metric is worse by that much or
 more (a rate of errors by that many points), 5 if that is not decided, 4 if the
@@ -51,6 +53,7 @@ const (
 	formatText     = "text"
 	formatJSON     = "json"
 	formatMarkdown = "md"
+	formatCSV      = "csv"
 )
 
 func newCompareCommand() *cobra.Command {
@@ -77,8 +80,8 @@ func newCompareCommand() *cobra.Command {
 				}
 				faults = append(faults, err)
 			}
-			if format != formatText && format != formatJSON && format != formatMarkdown {
-				faults = append(faults, fmt.Errorf("--format %q: must be text, json or md", format))
+			if !slices.Contains([]string{formatText, formatJSON, formatMarkdown, formatCSV}, format) {
+				faults = append(faults, fmt.Errorf("--format %q: must be text, json, md or csv", format))
 			}
 			faults = append(faults, measured.check(cmd))
 			if err := errors.Join(faults...); err != nil {
@@ -103,7 +106,7 @@ func newCompareCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&format, "format", formatText, "text, json or md")
+	fs.StringVar(&format, "format", formatText, "text, json, md or csv")
 	fs.StringVar(&limit, "fail-if-worse", "", "exit with 3 if a metric is worse by this `share` or more, for example 10%")
 	q.Register(fs)
 	measured.register(fs)
@@ -167,6 +170,9 @@ func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) erro
 		return printJSON(out, answer)
 	case formatMarkdown:
 		_, err := fmt.Fprint(out, answer.Markdown())
+		return err
+	case formatCSV:
+		_, err := out.Write(answer.CSV())
 		return err
 	}
 	width := 0

@@ -27,6 +27,8 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/secret"
+	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/otlp"
 	"aiperfd/internal/run"
 )
@@ -69,7 +71,10 @@ type Options struct {
 	// Spans takes spans of servers for the active runs that want them; false = there is none. nil = nothing takes them.
 	Spans     func([]otlp.ServerSpan) bool
 	Baselines baselines.Kept // nil = this process keeps none
-	Version   string
+	// ProbeTelemetry says what pages of metrics are; nil = it cannot be asked. The error is *[allow.Denied] if runs must
+	// not reach one of them.
+	ProbeTelemetry func(ctx context.Context, pages []secret.URL) ([]diagnose.Probed, error)
+	Version        string
 
 	Log           zerolog.Logger         // the zero Logger writes nothing
 	Features      []string               // for GET /api/version; nil = none

@@ -125,6 +125,9 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/baselines/main/1", "", nil}, {"GET", "/api/baselines/main/2", "", nil}, {"GET", "/api/baselines/main/x", "", nil},
 		{"DELETE", "/api/baselines/main/1", "", nil}, {"DELETE", "/api/baselines/main/1", "", nil}, {"DELETE", "/api/baselines/main", "", nil},
 		{"POST", "/v1/traces", "{}", []string{"Content-Type: application/json"}}, {"POST", "/v1/traces", "{", nil},
+		{"POST", "/api/telemetry/probe", `{"urls":["h:8000"]}`, []string{"Content-Type: application/json"}},
+		{"POST", "/api/telemetry/probe", `{"urls":[]}`, []string{"Content-Type: application/json"}},
+		{"POST", "/api/telemetry/probe", "{", nil},
 		{"POST", "/api/simulator", "", nil}, {"POST", "/api/queue/pause", "", nil}, {"GET", "/api/runs/" + idQueued, "", nil}, {"GET", "/readyz?verbose", "", nil}, {"POST", "/api/queue/resume", "", nil},
 		{"DELETE", "/api/runs/" + idFailed, "", nil}, {"DELETE", "/api/runs/" + idRunning, "", nil},
 	}

@@ -196,6 +196,7 @@ func (s *Server) metricRoutes() []route {
 // documents.
 func (s *Server) serviceRoutes() []route {
 	own, files := &service{Options: s.Options, out: s.out, find: s.find, named: s.named}, pages{s.out}
+	probes := &telemetryProbes{out: s.out, probe: s.ProbeTelemetry, room: semaphore.NewWeighted(probesAtOnce)}
 	open := func(pattern string, handle handler, query []string) route {
 		row := get(pattern, handle, query)
 		row.scope = access.Open
@@ -213,6 +214,7 @@ func (s *Server) serviceRoutes() []route {
 		change("pause-queue", http.MethodPost, "/api/queue/pause", access.Admin, own.pause),
 		change("resume-queue", http.MethodPost, "/api/queue/resume", access.Admin, own.resume),
 		change("", http.MethodPost, "/v1/traces", access.Submit, (&spans.Handler{Out: s.out, Take: s.Spans}).Receive),
+		change("", http.MethodPost, "/api/telemetry/probe", access.Submit, probes.serve),
 		change("start-simulator", http.MethodPost, "/api/simulator", access.Submit, own.startSimulator),
 		get("/api/session", own.getSession, none()),
 		change("begin-session", http.MethodPost, "/api/session", access.Read, own.beginSession),

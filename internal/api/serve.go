@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/api/listen"
+	"aiperfd/internal/api/wire"
 )
 
 // shutdownLimit is the time that responses in progress have when the server stops.
@@ -35,6 +36,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var server sync.WaitGroup
 	server.Go(func() { failed <- srv.Serve(s.Access.Listener(bounded)) })
 	defer server.Wait()
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	server.Go(func() { s.Hub.SendTelemetry(sending, s.serversOf, s.devicesOf) })
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve API on %s: %w", l.Addr(), err)
@@ -54,6 +58,35 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return nil
 	}
 	s.Log.Info().Msg("stopping: the API is closed")
+	return nil
+}
+
+// serversOf returns what clients get of the servers of an active run; nil = nothing.
+func (s *Server) serversOf(ctx context.Context, id string) any {
+	found, err := s.find.Find(ctx, id)
+	if err != nil || found == nil {
+		return nil
+	}
+	all, err := s.History.ServerSummaries(ctx, found)
+	if err != nil || len(all) == 0 {
+		return nil
+	}
+	return wire.ServerMetrics{Endpoints: all}
+}
+
+// devicesOf returns what clients get of the GPUs of an active run; nil = nothing.
+func (s *Server) devicesOf(ctx context.Context, id string) any {
+	found, err := s.find.Find(ctx, id)
+	if err != nil || found == nil {
+		return nil
+	}
+	all, err := s.History.Devices(ctx, found)
+	if err != nil {
+		return nil
+	}
+	if records := wire.NewGPURecords(all); records != nil {
+		return records
+	}
 	return nil
 }
 

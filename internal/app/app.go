@@ -146,7 +146,8 @@ func newApp(o options) (*app, error) {
 	}
 	a.server, err = api.New(api.Options{
 		Simulator: o.simulator.source(), Baselines: baselinesOf(o.db), Spans: a.engine.ReceiveSpans,
-		Runs: runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: config.Resolved,
+		ProbeTelemetry: a.engine.ProbeTelemetry,
+		Runs:           runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: config.Resolved,
 		Load: func(ctx context.Context, data []byte, format config.Format) (apiruns.Loaded, error) {
 			load := o.Load
 			load.Done = ctx.Done()

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"aiperfd/internal/compare"
@@ -146,23 +148,26 @@ const (
 
 // writeGate writes the answer in all its forms.
 func writeGate(dir string, a *compare.GateAnswer) error {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	if err := e.Encode(a); err != nil {
-		return err
-	}
 	junit, err := a.JUnit()
 	if err != nil {
 		return err
 	}
-	for _, file := range []struct {
-		name string
-		data []byte
-	}{{GateJSON, text.Bytes()}, {gateMarkdown, []byte(a.Markdown())}, {gateJUnit, junit}} {
-		if err := durable.WriteFile(filepath.Join(dir, file.name), durable.Shared, file.data); err != nil {
-			return fmt.Errorf("write answer of the gate: %w", err)
+	return writeAnswer(dir, GateJSON, a, map[string][]byte{gateMarkdown: []byte(a.Markdown()), gateJUnit: junit})
+}
+
+// writeAnswer writes an answer as JSON, and its other forms by the names of their files.
+func writeAnswer(dir, name string, answer any, others map[string][]byte) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(answer); err != nil {
+		return err
+	}
+	others[name] = text.Bytes()
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		if err := durable.WriteFile(filepath.Join(dir, name), durable.Shared, others[name]); err != nil {
+			return fmt.Errorf("write the answer: %w", err)
 		}
 	}
 	return nil

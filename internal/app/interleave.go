@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"aiperfd/internal/compare"
+	"aiperfd/internal/results"
 )
 
 // Interleaved are two documents that are measured alternately and compared.
@@ -45,7 +46,9 @@ func (m *Interleaved) Compare(ctx context.Context, q compare.Question) (*compare
 		return nil, err
 	}
 	answer.Seeds = []int64{m.A.Seed(), m.B.Seed()}
-	return answer, nil
+	return answer, writeAnswer(m.Dir, results.AnswerFile, answer, map[string][]byte{
+		results.AnswerMarkdown: []byte(answer.Markdown()), compare.ComparisonFile: answer.CSV(),
+	})
 }
 
 // foresee compares the documents before they are measured. If they have no server in common, it gives the runs

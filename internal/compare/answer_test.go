@@ -104,6 +104,24 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestCSV: a line per metric; what is not known is empty.
+func TestCSV(t *testing.T) {
+	for want, b := range map[string][]float64{
+		"p50,ms,3,3,100,105,": {105, 106, 104},
+		"p50,ms,3,1,100,105,,,,%,3,,,,inconclusive,a verdict needs 3 runs on each side": {105},
+	} {
+		a, err := Judge(side(t, "a", start, 100, 101, 99), side(t, "b", start.Add(time.Minute), b...), AnswerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(a.CSV()), "\n")
+		if len(lines) != 3 || !strings.HasPrefix(lines[0], "cell,metric,statistic,unit,") ||
+			!strings.HasPrefix(lines[1], ",time_to_first_token,"+want) {
+			t.Errorf("%q, want %q", lines, want)
+		}
+	}
+}
+
 func must(b []byte, err error) []byte {
 	if err != nil {
 		panic(err)

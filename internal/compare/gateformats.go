@@ -43,42 +43,12 @@ func (a *GateAnswer) Headline() string {
 }
 
 // Text returns the answer for a terminal with that many columns; 0 = as wide as needed.
-func (a *GateAnswer) Text(width int) string {
-	var b strings.Builder
-	wrapped := func(text string) {
-		if width > 0 {
-			text = view.Wrap(text, width)
-		}
-		b.WriteString(text + "\n")
-	}
-	wrapped(a.Headline())
-	t := a.table()
-	if width > 0 {
-		t.Narrow(view.Plain, width)
-	}
-	b.WriteString("\n" + t.Text(width))
-	for i, note := range a.notes() {
-		if i == 0 {
-			b.WriteString("\n")
-		}
-		wrapped(note)
-	}
-	return b.String()
-}
+func (a *GateAnswer) Text(width int) string { return a.card().text(width) }
 
 // Markdown returns the answer for a comment on a pull request.
-func (a *GateAnswer) Markdown() string {
-	var b strings.Builder
-	t := a.table()
-	fmt.Fprintf(&b, "**%s**\n\n%s", view.EscapeMarkdown(a.Headline()), t.Markdown())
-	for i, note := range a.notes() {
-		if i == 0 {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(&b, "- %s\n", view.EscapeMarkdown(note))
-	}
-	return b.String()
-}
+func (a *GateAnswer) Markdown() string { return a.card().markdown() }
+
+func (a *GateAnswer) card() card { return card{a.Headline(), a.table(), a.notes()} }
 
 // table returns the rules as a table.
 func (a *GateAnswer) table() view.Table {

@@ -9,7 +9,22 @@ import (
 )
 
 // Text returns the answer for a terminal with that many columns; 0 = as wide as needed.
-func (a *Answer) Text(width int) string {
+func (a *Answer) Text(width int) string { return a.card().text(width) }
+
+// Markdown returns the answer for a comment on a pull request.
+func (a *Answer) Markdown() string { return a.card().markdown() }
+
+func (a *Answer) card() card { return card{a.Summary, a.Table(""), a.Notes()} }
+
+// card is an answer for people: one sentence, what it rests on, and what a reader should know besides.
+type card struct {
+	headline string
+	table    view.Table // without rows there is none
+	notes    []string
+}
+
+// text returns the card for a terminal with that many columns; 0 = as wide as needed.
+func (c card) text(width int) string {
 	var b strings.Builder
 	wrapped := func(text string) {
 		if width > 0 {
@@ -17,32 +32,30 @@ func (a *Answer) Text(width int) string {
 		}
 		b.WriteString(text + "\n")
 	}
-	wrapped(a.Summary)
-	if len(a.Metrics) > 0 {
-		t := a.Table("")
+	wrapped(c.headline)
+	if len(c.table.Rows) > 0 {
 		if width > 0 {
-			t.Narrow(view.Plain, width)
+			c.table.Narrow(view.Plain, width)
 		}
-		b.WriteString("\n" + t.Text(width))
+		b.WriteString("\n" + c.table.Text(width))
 	}
-	if notes := a.Notes(); len(notes) > 0 {
-		b.WriteString("\n")
-		for _, note := range notes {
-			wrapped(note)
+	for i, note := range c.notes {
+		if i == 0 {
+			b.WriteString("\n")
 		}
+		wrapped(note)
 	}
 	return b.String()
 }
 
-// Markdown returns the answer for a comment on a pull request.
-func (a *Answer) Markdown() string {
+// markdown returns the card for a comment on a pull request.
+func (c card) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s**\n", view.EscapeMarkdown(a.Summary))
-	if len(a.Metrics) > 0 {
-		t := a.Table("")
-		b.WriteString("\n" + t.Markdown())
+	fmt.Fprintf(&b, "**%s**\n", view.EscapeMarkdown(c.headline))
+	if len(c.table.Rows) > 0 {
+		b.WriteString("\n" + c.table.Markdown())
 	}
-	for i, note := range a.Notes() {
+	for i, note := range c.notes {
 		if i == 0 {
 			b.WriteString("\n")
 		}

@@ -223,3 +223,48 @@ func TestGPUTroubles(t *testing.T) {
 		}
 	}
 }
+
+// Idle cards are measured before the first request, and what they use is subtracted.
+func TestIdleBaseline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, batching(nil), nil)
+		r := b.run(`{benchmark: {model: m, endpoint: {url: "http://mem", streaming: true}, ` + streamedLoad + `, serverMetrics: {enabled: false},
+			gpuTelemetry: {urls: ["http://mem/dcgm/metrics"], idleBaseline: 10}, phases: [{name: profiling, requests: 200, concurrency: 8}]}}`)
+		if r.State != bench.StateCompleted {
+			t.Fatalf("%v %+v", r.State, r.Error)
+		}
+		d := b.devicesOf(r)
+		if d.Idle == nil || d.Idle.Seconds != 10 || len(d.Phases) != 1 {
+			t.Fatalf("idle %+v, %d phases", d.Idle, len(d.Phases))
+		}
+		p := &d.Phases[0]
+		if wait := p.Start.Sub(d.Idle.End); wait < 0 || wait > 3*time.Second {
+			t.Errorf("the phase began %v after the idle time", wait)
+		}
+		idle, busy := &d.Idle.Vendors[0], &p.Vendors[0]
+		if *idle.Power >= *busy.Power {
+			t.Errorf("%v W idle, %v W busy", *idle.Power, *busy.Power)
+		}
+		want := *busy.Energy - *idle.Power*p.Seconds
+		if busy.Net == nil || math.Abs(*busy.Net-want) > 1e-6*want || *busy.Net <= 0 || *busy.NetBound < *busy.Bound {
+			t.Errorf("net %v ± %v J of %v, want %v", busy.Net, busy.NetBound, *busy.Energy, want)
+		}
+		if perToken, tokens := b.value(r.ID, "nvidia_net_energy_per_output_token", "avg"), b.value(r.ID, "total_osl", "avg"); math.Abs(perToken*tokens/1000-want) > 0.01*want {
+			t.Errorf("%v mJ per token of %v tokens, want %v J", perToken, tokens, want)
+		}
+	})
+}
+
+// A run that is cancelled while the idle cards are measured ends at once.
+func TestIdleBaselineCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, batching(nil), nil)
+		id := b.submit(`{benchmark: {model: m, endpoint: {url: "http://mem", streaming: true}, ` + streamedLoad + `,
+			gpuTelemetry: {urls: ["http://mem/dcgm/metrics"], idleBaseline: 600}, phases: [{name: profiling, requests: 200, concurrency: 8}]}}`)
+		time.Sleep(20 * time.Second)
+		b.cancel(id, run.CancelRequest{})
+		if r := b.wait(id); r.State != bench.StateCancelled || r.EndedAt.Sub(*r.StartedAt) > 25*time.Second {
+			t.Errorf("%v after %v", r.State, r.EndedAt.Sub(*r.StartedAt))
+		}
+	})
+}

@@ -46,6 +46,7 @@ func (x *execution) perform(ctx context.Context) *run.Error {
 	defer force(nil)
 	x.env.cancel.onForce(force)
 	all := x.prepared.plan.Phases
+	x.measureIdle(ctx)
 	for first := 0; first < len(all); {
 		after := first + 1
 		for after < len(all) && all[after].Seamless {
@@ -69,6 +70,22 @@ func (x *execution) perform(ctx context.Context) *run.Error {
 		first = after
 	}
 	return nil
+}
+
+// measureIdle measures the accelerators while nothing is sent, if the plan asks for it. A cancellation ends it.
+func (x *execution) measureIdle(ctx context.Context) {
+	length, servers := x.prepared.plan.GPUTelemetry.Idle, x.env.live.servers.Load()
+	if length == 0 || servers == nil {
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	x.env.cancel.onCancel(stop)
+	defer x.env.cancel.onCancel(nil)
+	_ = announce(x.env.notify.status, "measuring the idle GPUs", func() error { // it has no error
+		servers.MeasureIdle(ctx, length)
+		return nil
+	})
 }
 
 // profileServers begins or ends the profiles of the servers for a phase, if the plan asks for
@@ -133,31 +150,26 @@ func (x *execution) meet(ctx context.Context, p *spec.Phase) *run.Error {
 // meetPatience is how long a run waits for its twin, which prepares itself meanwhile.
 const meetPatience = 30 * time.Minute
 
-// withDelays returns a phase whose arrivals are later by what the twin says.
-func withDelays(p *spec.Phase, twin run.Twin) *spec.Phase {
-	if p.Arrivals == nil {
+// besideTwin returns a phase with the arrivals that the twin leaves to this run. over returns a channel that is closed
+// when the phase needs no more of them.
+func besideTwin(p *spec.Phase, twin run.Twin, over func() <-chan struct{}) *spec.Phase {
+	if twin == nil || !p.Counted() || p.Arrivals == nil {
 		return p
 	}
 	own := *p
-	own.Arrivals = func(yield func(time.Duration) bool) {
-		var n int64
-		var last time.Duration
-		for at := range p.Arrivals {
-			last = max(last, at+twin.Delay(n)) // arrivals keep their order
-			if !yield(last) {
-				return
-			}
-			n++
-		}
+	own.Arrivals = twin.Arrivals(p.Arrivals, over)
+	if share := twin.Share(); share > 0 {
+		own.Rate *= share
+	} else {
+		own.InTurns = true
 	}
 	return &own
 }
 
 // begin begins a phase after those that are still waiting for answers.
 func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Phase) *activePhase {
-	if x.env.twin != nil {
-		p = withDelays(p, x.env.twin)
-	}
+	var a *activePhase
+	p = besideTwin(p, x.env.twin, func() <-chan struct{} { return a.load.Drained() })
 	set, err := measure.NewSet(x.prepared.plan.Metrics)
 	if err != nil {
 		panic(fmt.Sprintf("objectives were checked when the plan was compiled: %v", err))
@@ -168,7 +180,7 @@ func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Ph
 		}
 		x.prepared.data.warming = p.Kind == bench.Warmup
 	}
-	a := &activePhase{plan: p, set: set, silence: x.silence(p)}
+	a = &activePhase{plan: p, set: set, silence: x.silence(p)}
 	a.alive = x.env.watchdog.watch(fmt.Sprintf("phase %s of run %s", p.Name, x.env.id), phasePatience)
 	a.client = collect.NewClient(collect.ClientOptions{
 		Phase: p, Monitor: x.monitor, StampLag: x.prepared.stampLag,

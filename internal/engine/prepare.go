@@ -73,6 +73,7 @@ type prepared struct {
 	path    *paths.Report     // nil before the observers have ended, and if nothing was counted
 	senders push.Senders      // to OpenTelemetry collectors
 	spans   *otel.ServerSpans // of servers; nil before the observers have ended, and if none are received
+	trips   *roundTrips       // of the probes of the network; nil = the document does not ask for them
 	// jobs collects the plays of recorded sessions; nil = the dataset has none.
 	jobs *agents.Jobs
 }
@@ -197,6 +198,7 @@ func (x *prepared) observe(env *environment) {
 		x.recordSamples(env),
 		x.readServerMetrics(env),
 		x.readPaths(env),
+		x.probeNetwork(env),
 		x.collectJobs(),
 		receiveSpans(x.plan, env, x.files, &x.spans),
 		sendMetrics(x.plan, env, &x.senders),

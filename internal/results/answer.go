@@ -17,6 +17,7 @@ const AnswerSchema = "aiperfd-answer/1"
 const (
 	AnswerFile     = "answer.json"
 	AnswerMarkdown = "answer.md"
+	ProbesFile     = "probes.jsonl" // the probes of a search for a capacity, a line each
 )
 
 // AnswerHead is what the answers to all kinds of questions have in common. What else an answer has depends on its

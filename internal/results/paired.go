@@ -3,10 +3,10 @@ package results
 // PairsFile has the pairs of an experiment that compares two servers, in the folder of its study, oldest first.
 const PairsFile = "pairs.csv"
 
-// Paired is what an answer of kind ab has besides: every request went to two servers, and the changes from A to B have
+// Paired is what an answer of kind ab has besides: two servers got the same requests, and the changes from A to B have
 // intervals that hold whenever they are looked at.
 type Paired struct {
-	Design  string         `json:"design" enums:"mirror"`
+	Design  string         `json:"design" enums:"mirror,crossover,split"` // see sweep.design
 	Metrics []PairedMetric `json:"metrics"`
 	Pairs   int64          `json:"pairs" example:"3120"`    // in blocks, or in the one that is being filled
 	Looks   int            `json:"first_look" example:"30"` // blocks before which there is no interval
@@ -31,7 +31,8 @@ type PairedMetric struct {
 	// Detectable is the change that as many blocks find in 80 % of cases; null = too few blocks.
 	Detectable *float64 `json:"detectable" example:"1.2"`
 	Won        *float64 `json:"share_won_by_b" example:"0.64"` // of pairs; null = it is no latency
-	// Order is by how much the change differs between pairs that A got first and those that B got first.
+	// Order is by how much the change differs between pairs that A got first and those that B got first; of design
+	// crossover, between blocks.
 	Order  *float64 `json:"order_effect" example:"0.1"`
 	OrderT float64  `json:"order_effect_t" example:"0.4"`
 	DriftA *float64 `json:"drift_a_pct" example:"2.1"` // from the first to the last block

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"iter"
 	"time"
 )
 
@@ -12,8 +13,13 @@ type Twin interface {
 	// Meet returns when both runs are ready for a phase, with the instant at which both begin it, which is soon. The
 	// error says why the other run will not come; it is that of ctx if ctx ends first.
 	Meet(ctx context.Context, phase int) (time.Time, error)
-	// Delay returns by how much later the n-th arrival of a phase is due than at the side that comes first, from 0.
-	Delay(n int64) time.Duration
+	// Arrivals returns when the arrivals of the profiling phase are due at this side, from those of the plan. Between
+	// two of them it may wait for the other run, until the channel that over returns is closed; over is called once the
+	// first arrival was asked for.
+	Arrivals(plan iter.Seq[time.Duration], over func() <-chan struct{}) iter.Seq[time.Duration]
+	// Share returns the share of the planned rate that the arrivals of this side have; 0 = they come in turns with those
+	// of the other side, so that they have no steady rate.
+	Share() float64
 	// Begin says which session is the first one of the profiling phase, before a request of it is taken.
 	Begin(session int64)
 	// Take takes a request of profiling, one at a time.

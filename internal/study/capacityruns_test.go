@@ -5,7 +5,9 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -21,20 +23,26 @@ import (
 // newSlow starts the simulated server tiny, whose steps take ten times as long: it bears a tenth of the load.
 func newSlow(t testing.TB, seed uint64) *duel {
 	t.Helper()
-	p, err := options.Preset("tiny")
+	return newArena(t, t.TempDir(), map[string]http.Handler{"a": newAccelerator(t, "tiny", 10, seed)})
+}
+
+// newAccelerator returns a simulated server of a preset, whose steps take some times as long.
+func newAccelerator(t testing.TB, preset string, times float64, seed uint64) http.Handler {
+	t.Helper()
+	p, err := options.Preset(preset)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, cost := range []*float64{&p.Base, &p.Prefill, &p.Decode, &p.Context, &p.Attention} {
-		*cost *= 10
+		*cost *= times
 	}
-	p.Frontend *= 10
+	p.Frontend = time.Duration(float64(p.Frontend) * times)
 	server, err := mock.New(mock.Options{Accelerator: p, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	return newArena(t, t.TempDir(), map[string]http.Handler{"a": server.Handler()})
+	return server.Handler()
 }
 
 // capacityOf is a search for the rate at which 95 % of the answers begin within some milliseconds.
@@ -82,6 +90,39 @@ func TestSimulateCapacityRuns(t *testing.T) {
 			}
 			if math.Abs(e.Value/29.9-1) > 0.25 {
 				t.Errorf("seed %d: the estimate is %.3g, more than a quarter off", seed, e.Value)
+			}
+		})
+	}
+	if 20*held < 19*seeds {
+		t.Errorf("the interval held the capacity in %d of %d searches, want 95 %%", held, seeds)
+	}
+}
+
+// TestSimulateCapacityRunsH100 is [TestSimulateCapacityRuns] for the preset h100-8b, prompts of 512 ± 128 and answers
+// of 128 ± 32 tokens: 95 % begin within 500 ms and go on with 40 ms per token at 28.1 requests per second.
+func TestSimulateCapacityRunsH100(t *testing.T) {
+	if os.Getenv("AIPERFD_SIMULATE") != "full" {
+		t.Skip("takes long; make simulate has it")
+	}
+	const seeds, truth = 20, 28.1
+	held := 0
+	for seed := range int64(seeds) {
+		synctest.Test(t, func(t *testing.T) {
+			d := newArena(t, t.TempDir(), map[string]http.Handler{"a": newAccelerator(t, "h100-8b", 1, uint64(seed)+1)})
+			text := strings.NewReplacer(
+				"isl: {mean: 128, stddev: 32}, osl: {mean: 32, stddev: 8}",
+				"isl: {mean: 512, stddev: 128}, osl: {mean: 128, stddev: 32}",
+				"slos: {time_to_first_token: 500}", "slos: {time_to_first_token: 500, inter_token_latency: 40}",
+				"duration: 20}", "duration: 120}", "slaWarmupSeconds: 5", "slaWarmupSeconds: 20",
+			).Replace(capacityOf(seed+1, 500, 4, 200, 16, 12))
+			ended, a := d.wait(d.submitDocument(text))
+			if ended.State != bench.StateCompleted || a.Estimate == nil {
+				t.Fatalf("%s (%s): %+v", ended.State, ended.StateReason, a)
+			}
+			e := a.Estimate
+			t.Logf("seed %d: %s, %.4g [%.4g, %.4g] after %d probes", seed, a.Verdict, e.Value, e.Low, e.High, len(a.Evidence))
+			if a.Verdict == "estimated" && e.Low <= truth && truth <= e.High {
+				held++
 			}
 		})
 	}
@@ -141,6 +182,10 @@ func TestCapacityOverloaded(t *testing.T) {
 		ended, a := d.wait(d.submitDocument(capacityOf(1, 250, 8, 400, 200, 4)))
 		if ended.State != bench.StateCompleted || len(a.Evidence) != 4 {
 			t.Fatalf("%s (%s), %d probes", ended.State, ended.StateReason, len(a.Evidence))
+		}
+		lines, err := os.ReadFile(filepath.Join(d.tree.Dir(ended.ID), results.ProbesFile))
+		if n := strings.Count(string(lines), "\n"); err != nil || n != len(a.Evidence) {
+			t.Errorf("%d lines of probes, %v", n, err)
 		}
 		over := &a.Evidence[1]
 		if over.X != 200 || !slices.Contains(over.Flags, "overload") || over.Value > 0.5 {

@@ -56,7 +56,7 @@ func (p *performance) compete(ctx context.Context) error {
 		study: p, before: seconds(r.Study.LoadLost), processes: r.Study.Interruptions,
 		budget: seconds(s.MaxLoadSeconds),
 	}
-	c.twins = newTwins(p.doc.Seed, c.processes, paired.Rules{
+	c.twins = newTwins(p.doc.Seed, c.processes, s.Design, paired.Rules{
 		Block: seconds(s.BlockSeconds), Margin: s.Margin, Metrics: paired.Tags(r.Streaming),
 	})
 	dir := p.opts.Store.Dir(p.item.ID())
@@ -108,7 +108,7 @@ func (c *contest) perform(ctx context.Context) error {
 		c.study.outcomes = append(c.study.outcomes, cell.Outcome{Variation: c.study.doc.Variations[side]})
 		c.study.item.Announce(run.EventChildPlanned, plannedNews{child{
 			Index: side, Role: []string{paired.A: "a", paired.B: "b"}[side], Label: c.study.doc.Variations[side].Label,
-			Why: "to get every request at the same time as the other server",
+			Why: purposeOfSide(c.study.doc.Sweep.Design),
 		}})
 		v := c.study.doc.Variations[side]
 		if c.processes > 0 {
@@ -301,11 +301,12 @@ func (c *contest) answer(r *run.Run) *results.Answer {
 	out := &results.Answer{
 		AnswerHead: results.NewAnswerHead("ab", pairedQuestion,
 			"these two servers, with this workload, while they were measured"),
-		RunID: r.ID, Verdict: string(a.Verdict), Sentences: []string{a.Headline() + "."}, Evidence: []results.AnswerProbe{},
+		RunID: r.ID, Verdict: string(a.Verdict), Sentences: []string{a.Headline() + ".", c.how()},
+		Evidence:   []results.AnswerProbe{},
 		Stop:       c.stop(r, &a),
 		Decide:     results.AnswerDecision{Needs: decide},
 		Provenance: results.AnswerOrigin{Seed: c.study.doc.Seed, Version: r.Version},
-		Paired:     pairedOf(&a, c.study.doc.Sweep.BlockSeconds),
+		Paired:     pairedOf(&a, c.study.doc.Sweep),
 	}
 	out.Final = out.Stop.Reason != ""
 	for _, d := range a.Doubts {
@@ -326,6 +327,29 @@ func (c *contest) answer(r *run.Run) *results.Answer {
 		out.Paired.Sides = append(out.Paired.Sides, s)
 	}
 	return out
+}
+
+// how says which requests the servers got, and when.
+func (c *contest) how() string {
+	switch s := c.study.doc.Sweep; s.Design {
+	case sweep.Crossover:
+		return fmt.Sprintf("The servers took turns of %v s, with the same requests in the turns of both; a coin decided "+
+			"which had the first one.", s.BlockSeconds)
+	case sweep.Split:
+		return "Each server got half of the load: two of each four requests, with the same prompts."
+	}
+	return "Every request went to both servers at the same time, first to the one that a coin chose."
+}
+
+// purposeOfSide says why a server is measured.
+func purposeOfSide(design string) string {
+	switch design {
+	case sweep.Crossover:
+		return "to get the same requests as the other server, in turns"
+	case sweep.Split:
+		return "to get half of the load"
+	}
+	return "to get every request at the same time as the other server"
 }
 
 // distortedSide returns why the load generator distorted the run of a side; empty = it did not, or that is not known
@@ -373,9 +397,10 @@ func (c *contest) stop(r *run.Run, a *paired.Answer) results.AnswerStop {
 }
 
 // pairedOf returns the details of an answer.
-func pairedOf(a *paired.Answer, block float64) *results.Paired {
+func pairedOf(a *paired.Answer, s *sweep.Block) *results.Paired {
 	out := &results.Paired{
-		Design: "mirror", Metrics: []results.PairedMetric{}, Pairs: a.Pairs, Looks: stat.FirstLook, Level: 0.95, Block: block,
+		Design: s.Design, Metrics: []results.PairedMetric{}, Pairs: a.Pairs, Looks: stat.FirstLook, Level: 0.95,
+		Block: s.BlockSeconds,
 		Sides: []results.PairedSide{}, Blocks: []results.PairedBlock{},
 		Method: "asymptotic confidence sequence of the mean of the blocks, divided among the metrics",
 	}

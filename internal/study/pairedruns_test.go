@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,23 @@ type duel struct {
 	tree    *store.Tree
 	dir     string
 	kill    func() // ends the daemon
+	meters  *meters
+}
+
+// meters count the requests of two servers.
+type meters struct {
+	active, sent [2]atomic.Int64
+	together     atomic.Int64 // that began while the other server had one
+}
+
+// begin counts a request of a side until the function that it returns is called.
+func (m *meters) begin(side int) (end func()) {
+	m.sent[side].Add(1)
+	m.active[side].Add(1)
+	if m.active[1-side].Load() > 0 {
+		m.together.Add(1)
+	}
+	return func() { m.active[side].Add(-1) }
 }
 
 // newDuel starts two servers. slower is by how much B is slower than A; both get slower by a tenth in two minutes.
@@ -62,6 +80,7 @@ func newDuel(t testing.TB, seed int64, slower float64) *duel {
 func newDuelIn(t testing.TB, dir string, seed int64, slower float64) *duel {
 	t.Helper()
 	began := time.Now()
+	counted := new(meters)
 	handlers := map[string]http.Handler{}
 	for side, name := range []string{"a", "b"} {
 		delay, err := random.ParseDelay("normal:20ms:2ms")
@@ -75,13 +94,16 @@ func newDuelIn(t testing.TB, dir string, seed int64, slower float64) *duel {
 		scale := 1 + slower*float64(side)
 		t.Cleanup(func() { server.Close() })
 		handlers[name] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer counted.begin(side)()
 			drift := 1 + 0.1*time.Since(began).Minutes()/2
 			r.Header.Set("X-Mock-TTFT", fmt.Sprintf("normal:%.4fms:2ms", 20*scale*drift))
 			r.Header.Set("X-Mock-ITL", fmt.Sprintf("const:%.4fms", 2*scale*drift))
 			server.Handler().ServeHTTP(w, r)
 		})
 	}
-	return newArena(t, dir, handlers)
+	d := newArena(t, dir, handlers)
+	d.meters = counted
+	return d
 }
 
 // newArena starts servers by their names, and a daemon with data in dir.

@@ -6,26 +6,24 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
+	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/paired"
+	"aiperfd/internal/view"
 )
 
-// The times of two runs that are performed together.
-const (
-	// startLead is how long after both runs are ready a phase begins.
-	startLead = 200 * time.Millisecond
-	// secondAfter is by how much later a request is due at the side that comes second.
-	secondAfter = 250 * time.Microsecond
-)
+// startLead is how long after both runs are ready a phase begins.
+const startLead = 200 * time.Millisecond
 
-// twins are the runs of two servers that get the same requests at the same time. The methods are safe for concurrent
-// use.
+// twins are the runs of two servers that get the same requests. The methods are safe for concurrent use.
 type twins struct {
-	key uint64 // of the order within pairs
+	key    uint64 // of the order within pairs
+	design design
 
 	mu      sync.Mutex
 	changed chan struct{} // guarded by mu; closed and replaced when met or left changes
@@ -35,16 +33,35 @@ type twins struct {
 	begun   [2]int64      // guarded by mu; the first sessions of profiling; -1 = it has not begun
 	since   time.Time     // guarded by mu; when profiling began; zero = it has not
 	course  *paired.Course
-	turns   bool   // guarded by mu; a conversation had a second turn
+	several bool   // guarded by mu; a conversation had several turns
 	failed  string // guarded by mu; why the pairs say nothing; empty = they do
+}
+
+// design says which side gets which arrivals, and when.
+type design interface {
+	// first returns the side that gets the n-th pair first, from 0.
+	first(n int64) paired.Side
+	// arrivals returns the arrivals of a side, as [run.Twin].
+	arrivals(side paired.Side, plan iter.Seq[time.Duration], over func() <-chan struct{}) iter.Seq[time.Duration]
+	// share is that of [run.Twin].
+	share() float64
 }
 
 // newTwins returns the twins of a study. The seed decides which side gets a request first, for each of the processes
 // that measure it.
-func newTwins(seed int64, process int, rules paired.Rules) *twins {
+func newTwins(seed int64, process int, how string, rules paired.Rules) *twins {
 	sum := sha256.Sum256(fmt.Appendf(nil, "answers:%d:order:%d", seed, process))
 	t := &twins{key: binary.BigEndian.Uint64(sum[:8]), changed: make(chan struct{}), begun: [2]int64{-1, -1}}
-	rules.First = func(session int64) paired.Side { return t.first(session - t.begun[paired.A]) }
+	switch how {
+	case sweep.Split:
+		t.design = split{t}
+	case sweep.Crossover:
+		c := &crossover{twins: t, block: rules.Block, waits: [2]int64{-1, -1}}
+		t.design, rules.Turn = c, func(session int64) int64 { return c.blockOf(session - t.begun[paired.A]) }
+	default:
+		t.design = mirror{t}
+	}
+	rules.First = func(session int64) paired.Side { return t.design.first(session - t.begun[paired.A]) }
 	t.course = paired.New(rules)
 	return t
 }
@@ -65,13 +82,16 @@ func (t *twins) restore(blocks []results.PairedBlock, pairs []paired.Pair, load 
 	return load
 }
 
-// first returns the side that gets the n-th pair first, by a coin: a hash of its number.
-func (t *twins) first(n int64) paired.Side {
+// hash returns a number by chance that follows from the seed and n.
+func (t *twins) hash(n int64) uint64 {
 	x := t.key + uint64(n)*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return paired.Side((x ^ x>>31) >> 63)
+	return x ^ x>>31
 }
+
+// coin returns a side by chance.
+func (t *twins) coin(n int64) paired.Side { return paired.Side(t.hash(n) >> 63) }
 
 // notify wakes those that wait for a change. Call it with mu held.
 func (t *twins) notify() {
@@ -121,13 +141,13 @@ func (t twin) Meet(ctx context.Context, _ int) (time.Time, error) {
 	return t.start, nil
 }
 
-// Delay implements [run.Twin].
-func (t twin) Delay(n int64) time.Duration {
-	if t.first(n) == t.side {
-		return 0
-	}
-	return secondAfter
+// Arrivals implements [run.Twin].
+func (t twin) Arrivals(plan iter.Seq[time.Duration], over func() <-chan struct{}) iter.Seq[time.Duration] {
+	return t.design.arrivals(t.side, plan, over)
 }
+
+// Share implements [run.Twin].
+func (t twin) Share() float64 { return t.design.share() }
 
 // Begin implements [run.Twin].
 func (t twin) Begin(session int64) {
@@ -151,8 +171,11 @@ func (t twin) Take(s *run.TwinSample) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s.Turn > 0 {
-		t.turns = true
+		t.several = true
 		return
+	}
+	if c, ok := t.design.(*crossover); ok {
+		c.taken(t.side)
 	}
 	sample := paired.Sample{
 		Session: s.Session, Name: s.Conversation, Due: s.Due, Lag: s.Lag, Failed: s.Failed,
@@ -212,7 +235,7 @@ func (t *twins) silent(of paired.Side) bool {
 func (t *twins) doubt() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.turns {
+	if t.several {
 		return "conversations have several turns, and a later one depends on how long the earlier ones took"
 	}
 	return t.failed
@@ -233,5 +256,10 @@ func (t *twins) answer(distorted string) (a paired.Answer, decide string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a = t.course.Answer(distorted)
+	if c, ok := t.design.(*crossover); ok && c.hurried > 0 {
+		a.Doubts = append(a.Doubts, paired.Doubt{Code: "not-idle", Message: fmt.Sprintf(
+			"%s began although requests of the other side had not ended after %v",
+			view.Plural(c.hurried, "turn"), drainPatience)})
+	}
 	return a, t.course.Decide(&a)
 }

@@ -32,6 +32,8 @@ func bodies() []any {
 		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, wire.Telemetry{},
 		compare.Comparison{}, compare.Answer{}, compare.Question{}, apiresults.RecordBody{}, wire.Errors{}, results.LogLine{}, results.Sweep{},
 		results.Answer{}, wire.Baselines{}, wire.BaselineRuns{}, wire.SpansTaken{},
+		compare.Comparison{}, compare.Answer{}, compare.Question{}, wire.ProbeRequest{}, wire.ProbeAnswer{}, apiresults.RecordBody{}, wire.Errors{}, results.LogLine{}, results.Sweep{},
+		results.Answer{}, wire.Baselines{}, wire.BaselineRuns{},
 	}
 }
 

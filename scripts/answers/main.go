@@ -4,6 +4,7 @@
 //	go run ./scripts/answers -bin bin/aiperfd          # same and slower, in about 20 minutes
 //	go run ./scripts/answers -bin bin/aiperfd same     # 20 pairs of equal runs: at most 1 alarm
 //	go run ./scripts/answers -bin bin/aiperfd slower   # 20 times 2 × 5 runs, steps 5 % longer: worse in 18
+//	go run ./scripts/answers -bin bin/aiperfd capacity # 3 searches for a capacity that is known: held in all
 //	go run ./scripts/answers -bin bin/aiperfd killed   # a search for a capacity, killed at 30 moments
 //	go run ./scripts/answers -bin bin/aiperfd -trials 2  # whether it works at all
 //
@@ -54,6 +55,7 @@ func measurements() []measurement {
 	return []measurement{
 		{"same", 20, 40 * time.Second, "at most 1 alarm in 20 pairs", (*session).same},
 		{"slower", 20, 8 * time.Second, "worse in 9 of 10", (*session).slower},
+		{"capacity", 3, 20 * time.Second, "held in all", (*session).capacity},
 		{"killed", 30, 2 * time.Second, "no probe lost, the same answer", (*session).killed},
 	}
 }
@@ -61,8 +63,9 @@ func measurements() []measurement {
 func main() {
 	s := session{}
 	flag.StringVar(&s.bin, "bin", "bin/aiperfd", "the `program` under test")
-	flag.IntVar(&s.trials, "trials", 0, "how often (same and slower: 20, killed: 30)")
-	flag.DurationVar(&s.length, "length", 0, "`time` of each run (same: 40s, slower: 8s, killed: 2s)")
+	flag.IntVar(&s.trials, "trials", 0, "how often (same and slower: 20, capacity: 3, killed: 30)")
+	flag.DurationVar(&s.length, "length", 0,
+		"`time` of each run or probe (same: 40s, slower: 8s, capacity: 20s, killed: 2s)")
 	flag.Uint64Var(&s.seed, "seed", 1, "of the runs and of the moments")
 	flag.IntVar(&s.parallel, "parallel", 3, "trials at a `time`")
 	flag.Parse()
@@ -84,7 +87,7 @@ func measureAll(ctx context.Context, options *session, names []string) error {
 	for _, name := range names {
 		i := slices.IndexFunc(measurements(), func(m measurement) bool { return m.name == name })
 		if i < 0 {
-			return fmt.Errorf("the measurement is same, slower or killed, not %q", name)
+			return fmt.Errorf("the measurement is same, slower, capacity or killed, not %q", name)
 		}
 		rows = append(rows, measurements()[i])
 	}

@@ -142,8 +142,7 @@ func (s *subscription) subscribed(kind string) bool {
 func (s *subscription) offer(m message, from string, current bool) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	follows := s.run == from || s.run == currentRun && current || s.run == everyRun && from != allChanges
-	if !follows || !s.wants(m.kind) {
+	if !s.follow(from, current) || !s.wants(m.kind) {
 		return 0
 	}
 	if s.replay != nil && s.replay.run == from {
@@ -151,6 +150,18 @@ func (s *subscription) offer(m message, from string, current bool) int64 {
 		return 0
 	}
 	return s.enqueue(m)
+}
+
+// follow reports whether the client follows a stream; see offer. The lock must be held.
+func (s *subscription) follow(from string, current bool) bool {
+	return s.run == from || s.run == currentRun && current || s.run == everyRun && from != allChanges
+}
+
+// awaits reports whether the client follows a run and wants a type of messages.
+func (s *subscription) awaits(kind, from string, current bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.follow(from, current) && s.wants(kind)
 }
 
 // enqueue adds a message and returns the number of messages that were dropped. It

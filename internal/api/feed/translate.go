@@ -14,6 +14,8 @@ import (
 // The types of messages. Those up to kindHeartbeat are AIPerf's.
 const (
 	kindMetrics       = "realtime_metrics"
+	kindServers       = "realtime_server_metrics"
+	kindDevices       = "realtime_telemetry_metrics"
 	kindPhaseStart    = "credit_phase_start"
 	kindPhaseProgress = "credit_phase_progress"
 	kindPhaseSent     = "credit_phase_sending_complete"
@@ -47,7 +49,8 @@ const (
 // Kinds lists every type of message that a client can subscribe to.
 func Kinds() []string {
 	return []string{
-		kindMetrics, kindPhaseStart, kindPhaseProgress, kindPhaseSent, kindPhaseComplete, kindCredits,
+		kindMetrics, kindServers, kindDevices,
+		kindPhaseStart, kindPhaseProgress, kindPhaseSent, kindPhaseComplete, kindCredits,
 		kindProcessing, kindRecords, kindHealth, kindStatus, kindGroup, kindSystem, kindResults, kindExported,
 		kindComplete, kindError, kindHeartbeat, kindRunState, kindQueued, kindUpdated, kindDeleted, kindSnapshot,
 		kindClient, kindErrors, kindExperiment, kindPlanned, kindMeasured, kindAnswerSoFar, kindAnswer,
@@ -57,7 +60,8 @@ func Kinds() []string {
 // replaceable reports whether only the newest message of a type matters.
 func replaceable(kind string) bool {
 	switch kind {
-	case kindMetrics, kindPhaseProgress, kindProcessing, kindHealth, kindStatus, kindGroup, kindHeartbeat, kindSnapshot, kindClient, kindErrors,
+	case kindMetrics, kindServers, kindDevices, kindPhaseProgress, kindProcessing, kindHealth, kindStatus,
+		kindGroup, kindHeartbeat, kindSnapshot, kindClient, kindErrors,
 		kindAnswerSoFar:
 		return true
 	}

@@ -187,6 +187,9 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 	if s.Saturation != nil {
 		e.saturation(id, s.Saturation)
 	}
+	if c := s.PrefixCache(); c != nil {
+		e.cache(id, c)
+	}
 	if m := s.Metrics.Find("good_request_count"); m != nil {
 		n, _ := m.Get(metric.Avg)
 		good := family("aiperf_good_requests_total", "Requests that met all objectives.", "run_id")
@@ -199,6 +202,20 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 	for of, n := range slos {
 		e.counter(slo, began, n.met, labels(of.model, id, of.slo, "met")...)
 		e.counter(slo, began, n.missed, labels(of.model, id, of.slo, "missed")...)
+	}
+}
+
+// cache emits how much of the prompts was in a prefix cache, by all who say something about it.
+func (e *emitter) cache(id string, c *verdict.Cache) {
+	share := family("aiperfd_cache_share", "Share of the prompt tokens that a prefix cache had, by source: responses, "+
+		"counters of the servers, workload (what the run repeats), trace (what an unlimited cache would have).",
+		"run_id", "source")
+	for source, v := range map[string]*float64{
+		"responses": c.Cached, "counters": c.Counted, "workload": &c.RepeatedInput, "trace": c.Theoretical,
+	} {
+		if v != nil {
+			e.gauge(share, *v, id, source)
+		}
 	}
 }
 

@@ -1,11 +1,14 @@
 package wire
 
 import (
+	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -238,4 +241,52 @@ func Observations(r *metric.Result) *int64 {
 		return new(int64(1))
 	}
 	return nil
+}
+
+// GPURecords are the metrics of GPUs in AIPerf's shape.
+type GPURecords struct {
+	Metrics []Record `json:"metrics"`
+}
+
+// NewGPURecords returns a metric per GPU and field of AIPerf, of the last phase that has begun; nil = there is no GPU.
+// Tags and headers are AIPerf's, so that its dashboard tells the GPUs apart.
+func NewGPURecords(r *gpu.Report) *GPURecords {
+	if r == nil || len(r.Phases) == 0 {
+		return nil
+	}
+	phase := &r.Phases[len(r.Phases)-1]
+	out := &GPURecords{Metrics: []Record{}}
+	plain := strings.NewReplacer(":", "_", "/", "_", ".", "_")
+	for i := range phase.Devices {
+		d := &phase.Devices[i]
+		at := d.Source
+		if u, err := url.Parse(at); err == nil && u.Host != "" {
+			at = u.Host
+		}
+		cells := d.Cells()
+		for j := range cells {
+			c := &cells[j]
+			m := &c.Scaled
+			one := Record{
+				Tag: fmt.Sprintf("%s_dcgm_%s_gpu%d_%s", c.Key, plain.Replace(d.Source), d.Index,
+					strings.TrimSuffix(d.UUID+"_"+d.Instance, "_")),
+				Header: fmt.Sprintf("%s | %s | GPU %d | %s", c.Header, at, d.Index, d.Name), Unit: c.Unit,
+			}
+			if c.Counter { // AIPerf has the increase as the average
+				one.Avg = m.Total
+			} else {
+				one.Avg, one.Min, one.Max, one.Std = m.Avg, m.Min, m.Max, m.Std
+				one.P1, one.P5, one.P10, one.P25, one.P50 = m.P1, m.P5, m.P10, m.P25, m.P50
+				one.P75, one.P90, one.P95, one.P99 = m.P75, m.P90, m.P95, m.P99
+				one.Count = new(int64(m.Count))
+			}
+			if one.Avg != nil {
+				out.Metrics = append(out.Metrics, one)
+			}
+		}
+	}
+	if len(out.Metrics) == 0 {
+		return nil
+	}
+	return out
 }

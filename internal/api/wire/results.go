@@ -274,6 +274,16 @@ type ServerMetrics struct {
 	Message   string                      `json:"message,omitempty"`  // why there is none
 }
 
+// ProbeRequest is the body of POST /api/telemetry/probe.
+type ProbeRequest struct {
+	URLs []string `json:"urls" example:"http://localhost:8000"` // pages of metrics, or servers; http:// may be left out
+}
+
+// ProbeAnswer says what pages of metrics are.
+type ProbeAnswer struct {
+	Targets []diagnose.Probed `json:"targets"` // in the order of the request
+}
+
 // Telemetry is what was measured beside the requests of a run.
 type Telemetry struct {
 	RunID  string           `json:"run_id"`

@@ -86,7 +86,7 @@ func (c *Client) look(l *Look) {
 		CorrectedLatency: median(l.Metrics, "corrected_request_latency"),
 	}
 	observed := verdict.Observation{Phase: o.Phase.Name, Self: self, Load: c.Tally.Load(asked), Objectives: o.Objectives}
-	if o.Phase.Arrivals != nil && !o.Phase.PerSession {
+	if o.Phase.Arrivals != nil && !o.Phase.PerSession && !o.Phase.InTurns {
 		mean, last := o.Phase.RateUntil(l.Stats.Arrivals.Last - l.Stats.Start)
 		c.Saturation = verdict.Saturate(&verdict.Demand{
 			Rate: mean, Rising: last / mean, Smoothness: o.Phase.Smoothness, Capped: observed.Load.Capped, Stats: &l.Stats, Tally: &c.Tally, Load: &observed.Load,

@@ -291,12 +291,13 @@ func OpenFiles(o FileOptions) (*Files, error) {
 }
 
 // removeStale removes the files of requests that an earlier run in the folder has left
-// and this one does not write, all further parts of them, and the readings of servers and
-// GPUs, unless they are its dataset.
+// and this one does not write, all further parts of them, and the readings of servers,
+// GPUs and the network, unless they are its dataset.
 func removeStale(o *FileOptions, n export.Names) {
 	removeUnread(o, n.ServerMetrics+".jsonl")
 	removeUnread(o, n.Devices)
 	removeUnread(o, n.ServerSpans)
+	removeUnread(o, n.Network)
 	for _, name := range []string{n.Records, n.Raw} {
 		for part := 2; removeUnread(o, export.PartName(name, part)); part++ {
 			continue // the first part that does not exist is the end

@@ -136,6 +136,39 @@ func (r *PathRecorder) Counted(index int) (all netpath.Stat) {
 	return all
 }
 
+// Mean returns the shortest round trip to the server of a response of a phase, on average; 0 = it is not known of all
+// servers. Without responses on connections of their own, the readings of a server count.
+func (r *PathRecorder) Mean(index int) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := slices.IndexFunc(r.phases, func(p recordedPath) bool { return p.index == index })
+	if at < 0 {
+		return 0
+	}
+	return meanTrip(r.phases[at].window.Stats())
+}
+
+// meanTrip returns the mean of the shortest round trips to servers by their responses; 0 = one is unknown.
+func meanTrip(stats []netpath.Stat) time.Duration {
+	weight := func(s *netpath.Stat) int64 { return s.Responses }
+	if !slices.ContainsFunc(stats, func(s netpath.Stat) bool { return s.Responses > 0 }) {
+		weight = func(s *netpath.Stat) int64 { return s.Readings }
+	}
+	var sum time.Duration
+	var n int64
+	for i := range stats {
+		s := &stats[i]
+		if s.MinRTT == 0 && weight(s) > 0 {
+			return 0
+		}
+		sum, n = sum+s.MinRTT*time.Duration(weight(s)), n+weight(s)
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / time.Duration(n)
+}
+
 // Report returns what was counted so far; nil = nothing.
 func (r *PathRecorder) Report() *paths.Report {
 	r.mu.Lock()

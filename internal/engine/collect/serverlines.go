@@ -35,6 +35,11 @@ func (f *Files) ServerSpanLines() io.WriteCloser {
 	return &lateLines{path: filepath.Join(f.values.dir, export.NamesFor(f.plan.Files.Layout.Prefix).ServerSpans), disk: f.disk}
 }
 
+// NetworkLines creates the file with one line per probe of the way to a server; it is written from the first probe on.
+func (f *Files) NetworkLines() io.WriteCloser {
+	return &lateLines{path: filepath.Join(f.values.dir, export.NamesFor(f.plan.Files.Layout.Prefix).Network), disk: f.disk}
+}
+
 // lateLines is a file that is created by the first line.
 type lateLines struct {
 	path string

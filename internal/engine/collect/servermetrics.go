@@ -56,6 +56,7 @@ func NewServerMetrics(o ServerMetricsOptions) RunObserver {
 					sums.shared(set.Reuse())
 					if o.Paths != nil {
 						sums.client.RTT = o.Paths.Counted(p.Index).MinRTT.Seconds()
+						sums.client.Path = o.Paths.Mean(p.Index).Seconds()
 					}
 					o.To.EndPhase(p.Index, from, from+window, sums.over(window.Seconds()))
 				}

@@ -77,6 +77,7 @@ type Benchmark struct {
 	Tokenizer      Tokenizer      `json:"tokenizer"`
 	GPUTelemetry   GPUTelemetry   `json:"gpuTelemetry"`
 	ServerMetrics  ServerMetrics  `json:"serverMetrics"`
+	NetworkLatency NetworkLatency `json:"networkLatency"`
 	Path           Path           `json:"path"`
 	Runtime        Runtime        `json:"runtime"`
 	Logging        Logging        `json:"logging"`
@@ -477,7 +478,16 @@ type GPUTelemetry struct {
 	Collector   string       `json:"collector"`   // dcgm (default): pages of exporters; pynvml: nvidia-smi on this machine
 	Mode        string       `json:"mode"`        // summary (default), realtime_dashboard
 	Interval    Seconds      `json:"interval"`    // between two readings of a page, at least; default 0.333
-	Devices     []string     `json:"devices"`     // ids, indices, pods or namespaces; none = all devices
+	// seconds before the first phase in which the power of the idle accelerators is measured; 0 (default) = none
+	IdleBaseline Seconds  `json:"idleBaseline"`
+	Devices      []string `json:"devices"` // ids, indices, pods or namespaces; none = all devices
+}
+
+// NetworkLatency configures the metrics without the round trip to the servers. They exist only if it is enabled.
+type NetworkLatency struct {
+	Enabled      bool     `json:"enabled"`
+	PingInterval Seconds  `json:"pingInterval"` // between two probes of a server; default 1
+	MeanMS       *float64 `json:"meanMs"`       // the round trip in ms, which is not measured then; nil = it is
 }
 
 // Path configures what the kernel is asked of the connections of the load.

@@ -36,6 +36,7 @@ func checkDocument(in *input) {
 	checkTokenizer(in)
 	checkGPUTelemetry(in, &in.doc.Benchmark.GPUTelemetry)
 	checkServerMetrics(in, &in.doc.Benchmark.ServerMetrics)
+	checkNetworkLatency(in, &in.doc.Benchmark.NetworkLatency)
 	checkStudy(in)
 	checkGate(in)
 	checkOTel(in)

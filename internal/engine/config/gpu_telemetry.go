@@ -21,7 +21,9 @@ func checkGPUTelemetry(in *input, g *GPUTelemetry) {
 			"GET /api/runs/{id}/telemetry has the GPUs while a run goes on", problem.Label(in.Where(mode)))
 	}
 	if off := in.At(gpuTelemetryPath + ".enabled"); !g.Enabled && off != nil && off.Flag != "" {
-		for _, path := range []string{urls, collector, mode, gpuTelemetryPath + ".metricsFile"} {
+		for _, path := range []string{
+			urls, collector, mode, gpuTelemetryPath + ".metricsFile", gpuTelemetryPath + ".idleBaseline",
+		} {
 			if in.Has(path) && in.At(path).Flag != "" {
 				in.Conflict(path, "conflicts with --no-gpu-telemetry; use only one of them")
 				break

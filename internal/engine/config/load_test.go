@@ -112,13 +112,13 @@ benchmark:
 			SLOs:          map[string]float64{"time_to_first_token": 200, "goodness": 1.5},
 			Tokenizer:     Tokenizer{Name: "builtin", Revision: "v1"},
 			GPUTelemetry:  GPUTelemetry{Enabled: true, Collector: "dcgm", Mode: "summary", Interval: 0.333},
-			ServerMetrics: ServerMetrics{Enabled: true, Formats: []string{"json", "csv"}, Interval: 1},
-			Path:          Path{Enabled: true},
-			Runtime:       Runtime{UI: "none", APIPort: new(8080), APIHost: new("127.0.0.1"), StatsInterval: new(Seconds(0))},
-			Logging:       Logging{Level: "DEBUG"},
-			Client:        Client{Certify: "none"},
-			OTel:          plainOTel(),
-			MLflow:        MLflow{Experiment: "aiperf"},
+			ServerMetrics: ServerMetrics{Enabled: true, Formats: []string{"json", "csv"}, Interval: 1}, NetworkLatency: NetworkLatency{PingInterval: 1},
+			Path:    Path{Enabled: true},
+			Runtime: Runtime{UI: "none", APIPort: new(8080), APIHost: new("127.0.0.1"), StatsInterval: new(Seconds(0))},
+			Logging: Logging{Level: "DEBUG"},
+			Client:  Client{Certify: "none"},
+			OTel:    plainOTel(),
+			MLflow:  MLflow{Experiment: "aiperf"},
 		},
 	}
 	got, warnings := mustLoad(t, doc, LoadOptions{Choices: someChoices()})
@@ -149,13 +149,13 @@ func TestLoadDefaults(t *testing.T) {
 		Artifacts:     Artifacts{Dir: "artifacts", Level: "records", RecordFormat: "jsonl", KeepRecords: "all", Summary: true},
 		Tokenizer:     Tokenizer{Name: "org/m", Revision: "main"},
 		GPUTelemetry:  GPUTelemetry{Enabled: true, Collector: "dcgm", Mode: "summary", Interval: 0.333},
-		ServerMetrics: ServerMetrics{Enabled: true, Formats: []string{"json", "csv"}, Interval: 1},
-		Path:          Path{Enabled: true},
-		Runtime:       Runtime{UI: "dashboard"},
-		Logging:       Logging{Level: "INFO"},
-		Client:        Client{Certify: "none"},
-		OTel:          plainOTel(),
-		MLflow:        MLflow{Experiment: "aiperf"},
+		ServerMetrics: ServerMetrics{Enabled: true, Formats: []string{"json", "csv"}, Interval: 1}, NetworkLatency: NetworkLatency{PingInterval: 1},
+		Path:    Path{Enabled: true},
+		Runtime: Runtime{UI: "dashboard"},
+		Logging: Logging{Level: "INFO"},
+		Client:  Client{Certify: "none"},
+		OTel:    plainOTel(),
+		MLflow:  MLflow{Experiment: "aiperf"},
 	}
 	if diff := cmp.Diff(want, got.Benchmark, compareDocuments); diff != "" {
 		t.Errorf("Load (-want +got):\n%s", diff)
@@ -447,6 +447,45 @@ sweep: {type: ab, b: {endpoint: {url: "http://b"}}}
 		}
 		if diff := cmp.Diff(c.want, doc.RandomSeed); diff != "" {
 			t.Errorf("%s: seed (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// TestDesigns: each design has defaults of its own, and says what it cannot do.
+func TestDesigns(t *testing.T) {
+	const text = `benchmark: {models: [m], endpoint: {url: "http://a"}, profiling: {type: poisson, rate: 5%s}}
+sweep: {type: ab, b: {endpoint: {url: "http://b"}}%s}
+`
+	for _, c := range []struct {
+		name, phase, sweep string
+		design             string
+		load, block        float64
+		problem            string
+	}{
+		{"default", "", "", "mirror", 1800, 5, ""},
+		{"mirror with a ramp", ", rateRamp: 5", "", "mirror", 1800, 5, ""},
+		{"crossover", "", ", design: crossover", "crossover", 7200, 30, ""},
+		{"crossover, given", "", ", design: crossover, blockSeconds: 10, maxLoadSeconds: 900", "crossover", 900, 10, ""},
+		{"split", "", ", design: split", "split", 1800, 5, ""},
+		{"short turns", "", ", design: crossover, blockSeconds: 7", "", 0, 0,
+			"a turn of the design crossover has 40 arrivals or more on average; 5 per second for 7 s are 35"},
+		{"crossover with a ramp", ", rateRamp: 5", ", design: crossover", "", 0, 0,
+			"the design crossover compares servers at a constant load"},
+		{"unknown", "", ", design: duel", "", 0, 0, "mirror, crossover or split"},
+	} {
+		doc, _, err := Load(fmt.Appendf(nil, text, c.phase, c.sweep), LoadOptions{Choices: someChoices()})
+		if c.problem != "" {
+			if err == nil || !strings.Contains(err.Error(), c.problem) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.problem)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if s := doc.Sweep; s.Design != c.design || s.MaxLoadSeconds != c.load || s.BlockSeconds != c.block {
+			t.Errorf("%s: design %s, %v s in blocks of %v s", c.name, s.Design, s.MaxLoadSeconds, s.BlockSeconds)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -273,7 +274,7 @@ func checkPaired(in *input) {
 		return
 	}
 	if in.doc.MultiRun.NumRuns > 1 {
-		in.Conflict("multiRun.numRuns", "a sweep of type ab measures both servers once, at the same time")
+		in.Conflict("multiRun.numRuns", "a sweep of type ab measures both servers once")
 	}
 	profiling := 0
 	for i := range b.Phases {
@@ -290,9 +291,10 @@ func checkPaired(in *input) {
 		profiling++
 		inferred := p.Type == "" && p.Users == nil && (p.Rate != nil || p.SessionRate != nil) // poisson or gamma
 		if !inferred && !typeOf(in, p).rated || p.Type == UserCentric {
-			in.Conflict(path, "a sweep of type ab sends every request to both servers at the same time: give a rate, "+
-				"because with a concurrency the faster server would get more requests")
+			in.Conflict(path, "a sweep of type ab sends the same requests to both servers: give a rate, "+
+				"because with a concurrency the faster server would get more of them")
 		}
+		checkTurns(in, p, path)
 		if p.Saturation == "drop" {
 			in.Conflict(path+".saturation", "a sweep of type ab sends the same requests to both servers, and each would leave out others")
 		}
@@ -308,6 +310,29 @@ func checkPaired(in *input) {
 	if profiling > 1 {
 		in.Conflict("benchmark.phases", "a sweep of type ab takes one profiling phase")
 	}
+}
+
+// leastTurn is the number of arrivals that a turn of a crossover has on average, at least: about twice as many as a
+// block has, so that each block is one turn of both servers.
+const leastTurn = 40
+
+// checkTurns checks a phase of two servers that do not get a request at the same time.
+func checkTurns(in *input, p *Phase, path string) {
+	s := in.doc.Sweep
+	if s.Design != sweep.Mirror && in.Has(path+".rateRamp") {
+		in.Conflict(path+".rateRamp", "the design "+s.Design+" compares servers at a constant load")
+	}
+	rate := cmp.Or(p.Rate, p.SessionRate)
+	if s.Design != sweep.Crossover || rate == nil || *rate*s.BlockSeconds >= leastTurn {
+		return
+	}
+	at := "sweep.blockSeconds"
+	if !in.Has(at) {
+		at = path + ".rate"
+	}
+	in.Conflict(at, fmt.Sprintf(
+		"a turn of the design crossover has %d arrivals or more on average; %v per second for %v s are %v",
+		leastTurn, *rate, s.BlockSeconds, *rate*s.BlockSeconds))
 }
 
 // fillStudy sets the seed of a study. One that answers a question has it drawn unless one is given: the prompts of a

@@ -30,6 +30,7 @@ type Names struct {
 	ServerMetrics string // without the ending of its format
 	Devices       string // one line per GPU and reading
 	ServerSpans   string // one line per request of which a server sent a span
+	Network       string // one line per probe of the way to a server
 }
 
 // Summary returns the name of a summary in a format whose files end with ext.
@@ -60,6 +61,7 @@ func NamesFor(prefix string) Names {
 		Inputs: "inputs.json", Outputs: "outputs.json",
 		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log",
 		ServerMetrics: "server_metrics_export", Devices: "gpu_telemetry_export.jsonl", ServerSpans: "server_spans.jsonl",
+		Network: "profile_export_network_latency.jsonl",
 	}
 	if prefix == "" {
 		return n
@@ -78,6 +80,7 @@ func NamesFor(prefix string) Names {
 	n.JSON, n.CSV, n.Records, n.Tables, n.Raw = base+".json", base+".csv", base+".jsonl", base+".parquet", base+"_raw.jsonl"
 	n.Console, n.Result, n.ServerMetrics = base+"_console.txt", base+"_result.json", base+"_server_metrics"
 	n.Devices, n.ServerSpans = base+"_gpu_telemetry.jsonl", base+"_server_spans.jsonl"
+	n.Network = base + "_network_latency.jsonl"
 	if n.JSON == n.Inputs || n.JSON == n.Outputs {
 		n.JSON = base + "_aiperf.json" // the two names are taken
 	}

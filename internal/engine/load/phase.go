@@ -328,6 +328,9 @@ func (p *Phase) Sent() <-chan struct{} {
 	return p.env.sent.done
 }
 
+// Drained returns a channel that is closed when no further arrival starts a session.
+func (p *Phase) Drained() <-chan struct{} { return p.env.drained.done }
+
 // Settled tells the phase how a request has ended.
 func (p *Phase) Settled(ok bool) {
 	if ok {

@@ -23,6 +23,9 @@ type Totals struct {
 	Cgroup    *verdict.Cgroup
 	Scheduler *verdict.Histogram // waits of goroutines that were ready
 	Pauses    *verdict.Histogram // stops for the garbage collector
+	Network   *Network
+	Governor  string  // how the kernel chooses the frequency of the processors; empty = unknown
+	MHz       float64 // mean frequency of the processors; 0 = unknown
 }
 
 // Machine is the running totals of the processors that this process may run on.
@@ -45,6 +48,7 @@ type sums struct {
 	last    Totals
 	busy    time.Duration // time with more than busyAbove in use
 	crowded time.Duration // time with less than crowdedBelow idle
+	network netSums
 }
 
 // add adds a sample.
@@ -61,13 +65,15 @@ func (s *sums) add(t Totals) {
 		float64(m.Idle-before.Idle) < crowdedBelow*float64(m.Cores)*float64(span) {
 		s.crowded += span
 	}
+	s.network.add(t.Network, s.last.Network, span)
 	s.last = t
 }
 
 // since returns the differences to an earlier state.
 func (s *sums) since(begin *sums) verdict.Self {
 	now, then := &s.last, &begin.last
-	out := verdict.Self{Window: now.At - then.At, RSS: now.RSS}
+	out := verdict.Self{Window: now.At - then.At, RSS: now.RSS, Governor: now.Governor, MHz: now.MHz}
+	out.Network = networkSince(now.Network, then.Network, s.network, begin.network, out.Window)
 	var used time.Duration
 	if now.CPU != nil && then.CPU != nil {
 		used = *now.CPU - *then.CPU

@@ -30,5 +30,7 @@ func (s *system) fill(t *Totals) {
 	t.Machine = readMachine(s.root, allowed)
 	t.RunQueue = s.threads.read(s.root)
 	t.Cgroup = readCgroup(s.root)
+	t.Network = readNetwork(s.root)
+	t.Governor, t.MHz = readGovernor(s.root, allowed)
 	t.RSS = readRSS(s.root, os.Getpagesize())
 }

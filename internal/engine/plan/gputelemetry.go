@@ -19,8 +19,9 @@ type GPUTelemetry struct {
 	Targets []telemetry.Target // hold secrets
 	Local   bool               // nvidia-smi reads the cards of this machine
 	Period  time.Duration
-	Devices []string    // that count; empty = all
-	Extra   []gpu.Field // further fields of DCGM
+	Devices []string      // that count; empty = all
+	Extra   []gpu.Field   // further fields of DCGM
+	Idle    time.Duration // before the first phase, in which the idle cards are measured; 0 = they are not
 }
 
 // Reads reports whether anything is read.
@@ -35,7 +36,10 @@ func compileGPUTelemetry(c *compiler, p *Plan) {
 	if !g.Enabled {
 		return
 	}
-	p.GPUTelemetry = GPUTelemetry{Period: g.Interval.Duration(), Devices: g.Devices, Local: g.Collector == config.CollectorLocal}
+	p.GPUTelemetry = GPUTelemetry{
+		Period: g.Interval.Duration(), Devices: g.Devices, Local: g.Collector == config.CollectorLocal,
+		Idle: g.IdleBaseline.Duration(),
+	}
 	if g.MetricsFile != nil {
 		p.GPUTelemetry.Extra = c.readGPUFields(*g.MetricsFile)
 	}

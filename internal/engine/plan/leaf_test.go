@@ -260,6 +260,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"gpuTelemetry.metricsFile":          func(d *config.Document) { d.Benchmark.GPUTelemetry.MetricsFile = new("testdata/fields.csv") },
 	"gpuTelemetry.collector":            func(d *config.Document) { d.Benchmark.GPUTelemetry.Collector = "pynvml" },
 	"gpuTelemetry.interval":             func(d *config.Document) { d.Benchmark.GPUTelemetry.Interval = 3 },
+	"gpuTelemetry.idleBaseline":         func(d *config.Document) { d.Benchmark.GPUTelemetry.IdleBaseline = 5 },
 	"gpuTelemetry.devices":              func(d *config.Document) { d.Benchmark.GPUTelemetry.Devices = []string{"0"} },
 	"client.certify":                    func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
 	"artifacts.recordFormat":            func(d *config.Document) { d.Benchmark.Artifacts.RecordFormat = "parquet" },
@@ -329,6 +330,9 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"runtime.report":                "what the command line prints",
 	"logging.level":                 "the command line's log",
 	"client.strict":                 "the command line's exit code",
+	"networkLatency.enabled":        "engine.prepare, the probes and the results",
+	"networkLatency.pingInterval":   "engine.prepare, the probes",
+	"networkLatency.meanMs":         "engine.prepare, the results",
 	"path.enabled":                  "engine.prepare, the options of the connections",
 	"otel.metricsUrl":               "what is sent to a collector; the engine reads it from the document",
 	"otel.streamMetricsEnabled":     "what is sent to a collector; the engine reads it from the document",
@@ -714,7 +718,7 @@ func digest(t *testing.T, d *config.Document) string {
 		fmt.Fprintln(&out, target.Candidates, target.Header)
 	}
 	g := p.GPUTelemetry
-	fmt.Fprintln(&out, "GPUs", g.Local, g.Period, g.Devices, g.Extra)
+	fmt.Fprintln(&out, "GPUs", g.Local, g.Period, g.Devices, g.Extra, g.Idle)
 	for _, target := range g.Targets {
 		fmt.Fprintln(&out, target.Candidates, target.Header)
 	}

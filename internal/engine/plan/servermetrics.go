@@ -85,20 +85,46 @@ func metricsAt(p *Plan, u *url.URL) *telemetry.Target {
 	return nil
 }
 
+// MetricsPage returns a page of metrics by its URL, or by that of the server, which is none of those under test. ok =
+// false if it is no http or https URL.
+func MetricsPage(named secret.URL) (page telemetry.Target, ok bool) {
+	u, err := url.Parse(named.Reveal())
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return telemetry.Target{}, false
+	}
+	u.Fragment = ""
+	page = telemetry.Target{Given: true, Apart: true}
+	if basic, ok := endpoint.BasicAuth(named.Reveal()); ok {
+		page.Header = http.Header{"Authorization": {basic}}
+	}
+	u.User = nil
+	if last := path.Base(u.Path); last == "metrics" {
+		page.Candidates = append(page.Candidates, u)
+	} else {
+		below := *u
+		below.Path, below.RawPath = strings.TrimRight(u.Path, "/")+metricsPath, ""
+		if u.Path != "" && u.Path != "/" {
+			page.Candidates = append(page.Candidates, u)
+		}
+		page.Candidates = append(page.Candidates, &below)
+	}
+	if first := page.Candidates[0]; first.Path == metricsPath {
+		second := *first
+		second.Path = secondMetricsPath
+		page.Candidates = append(page.Candidates, &second)
+	}
+	return page, true
+}
+
 // addMetricsPage adds a page that the document names. The credentials of the servers under test go to none
 // but themselves.
 func addMetricsPage(c *compiler, p *Plan, named secret.URL) {
-	u, err := url.Parse(named.Reveal())
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+	out, ok := MetricsPage(named)
+	if !ok {
 		c.problem("serverMetrics/urls", "out-of-range", "%s: must be an http or https URL", named)
 		return
 	}
-	u.Fragment = ""
-	out := telemetry.Target{Given: true, Apart: true}
-	if basic, ok := endpoint.BasicAuth(named.Reveal()); ok {
-		out.Header = http.Header{"Authorization": {basic}}
-	}
-	u.User = nil
+	u := out.Candidates[0]
 	if same := metricsAt(p, u); same != nil {
 		if u.Path == "" || u.Path == "/" || u.Path == metricsPath {
 			same.Given = true
@@ -108,21 +134,6 @@ func addMetricsPage(c *compiler, p *Plan, named secret.URL) {
 		if out.Header == nil {
 			out.Header = same.Header
 		}
-	}
-	if last := path.Base(u.Path); last == "metrics" {
-		out.Candidates = append(out.Candidates, u)
-	} else {
-		below := *u
-		below.Path, below.RawPath = strings.TrimRight(u.Path, "/")+metricsPath, ""
-		if u.Path != "" && u.Path != "/" {
-			out.Candidates = append(out.Candidates, u)
-		}
-		out.Candidates = append(out.Candidates, &below)
-	}
-	if first := out.Candidates[0]; first.Path == metricsPath {
-		second := *first
-		second.Path = secondMetricsPath
-		out.Candidates = append(out.Candidates, &second)
 	}
 	p.ServerMetrics.Targets = append(p.ServerMetrics.Targets, out)
 }

@@ -40,6 +40,7 @@ type Input struct {
 	OTel        *otel.Report      // what was sent to OpenTelemetry collectors; nil = nothing
 	Spans       *otel.ServerSpans // of servers; nil = none were received
 	Jobs        *agents.Jobs      // the plays of recorded sessions; nil = the dataset has none
+	Network     *measure.Network  // the round trips to the targets, if they were measured; nil = they are not known
 }
 
 // Tokens describes how tokens were counted.
@@ -73,6 +74,7 @@ type Outcome struct {
 // Conclude computes the results of a run and decides how it ended.
 func Conclude(in *Input) Outcome {
 	o := in.end()
+	adjust(in.Phases, in.Plan.Document, in.Network)
 	rep := Build(in.Run, &in.Plan.Measure, in.Clock, in.Phases)
 	addPower(rep, in.GPU, in.Phases)
 	rep.Path, rep.OTel, rep.ServerSpans, rep.Agents = in.Path, in.OTel, in.Spans, in.agents(rep)

@@ -50,7 +50,8 @@ func withPower(rs metric.Results, p *gpu.Phase, users float64) metric.Results {
 	out := slices.Clone(rs)
 	for _, s := range p.Vendors {
 		of := &catalogue.Power{
-			Energy: known(s.Energy), Average: known(s.Power), Mean: known(s.Mean), Peak: known(s.Peak), Limit: known(s.Limit),
+			Energy: known(s.Energy), Net: known(s.Net), Average: known(s.Power), Mean: known(s.Mean),
+			Peak: known(s.Peak), Limit: known(s.Limit),
 			Cards: float64(s.Cards), Users: users,
 			Value: func(tag string) float64 {
 				v, ok := rs.Value(tag, metric.Avg)

@@ -36,6 +36,7 @@ func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Rec
 	if err != nil {
 		return nil, nil, err
 	}
+	adjust(phases, m.Document, nil)
 	rep := Build(r, m, log.Clock, phases)
 	rep.State, rep.Reason, rep.Complete = r.State, r.StateReason, false
 	rep.Validity = Validity(m.Document, rep, phases)

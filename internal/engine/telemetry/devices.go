@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"slices"
@@ -23,6 +24,24 @@ type DeviceOptions struct {
 	Select []string      // devices that count; empty = all
 	Extra  []gpu.Field   // further fields of DCGM
 	Lines  io.WriteCloser
+}
+
+// MeasureIdle waits for some time in which nothing is sent, so that it is known what the accelerators use then. If ctx
+// ends before, it is not known.
+func (r *Recorder) MeasureIdle(ctx context.Context, length time.Duration) {
+	r.Sync(ctx)
+	from := r.o.Clock.Now()
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return
+	}
+	r.Sync(ctx) // the end of the window is read, too
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.idle = window.Window{From: from, To: from + length}
 }
 
 // Devices returns what the accelerators did in each phase, in one that goes on up to now; nil = none is read, or
@@ -58,13 +77,18 @@ func (r *Recorder) Devices() *gpu.Report {
 	if len(pages) == 0 {
 		return out
 	}
+	if m.idle.To > 0 {
+		out.Idle = new(r.examine(pages, nil, m.idle, "idle", "idle"))
+	}
 	profiling := window.Window{}
 	for i := range m.phases {
 		p, w := &m.phases[i], m.window(i)
 		if w.To <= w.From {
 			continue
 		}
-		out.Phases = append(out.Phases, r.examine(pages, sources, w, p.Name, string(p.Kind)))
+		one := r.examine(pages, sources, w, p.Name, string(p.Kind))
+		one.Subtract(out.Idle)
+		out.Phases = append(out.Phases, one)
 		if p.Kind == bench.Profiling && !p.Excluded {
 			profiling = join(profiling, w)
 		}
@@ -76,6 +100,7 @@ func (r *Recorder) Devices() *gpu.Report {
 	}
 	if profiling.To > profiling.From {
 		out.Profiling = new(r.examine(pages, sources, profiling, "profiling", string(bench.Profiling)))
+		out.Profiling.Subtract(out.Idle)
 	}
 	return out
 }

@@ -86,6 +86,7 @@ type Recorder struct {
 	phases  []phase       // guarded by mu
 	settled time.Duration // guarded by mu; when the servers counted nothing more after the last phase; 0 = unknown
 	ended   time.Duration // guarded by mu; 0 = not yet
+	idle    window.Window // guarded by mu; in which nothing was sent; zero = it was not measured
 	lines   *lineWriter   // nil = none
 
 	deviceLines *lineWriter // nil = none
@@ -107,13 +108,19 @@ type Phase struct {
 	Excluded bool // it does not enter the results
 }
 
-// Start begins to read the targets.
-func Start(o Options) *Recorder {
+// newRecorder returns a recorder that reads nothing yet.
+func newRecorder(o Options) *Recorder {
 	t := o.Transport
 	t.Reuse, t.Streaming, t.Trace, t.MaxIdle = transport.Pooled, false, false, 1
 	t.HeadersTimeout, t.IdleTimeout, t.TotalTimeout = 0, 0, 0
+	return &Recorder{o: o, client: transport.New(t), apart: transport.New(alone(t)), began: o.Clock.Now()}
+}
+
+// Start begins to read the targets.
+func Start(o Options) *Recorder {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Recorder{o: o, client: transport.New(t), apart: transport.New(alone(t)), cancel: cancel, began: o.Clock.Now()}
+	r := newRecorder(o)
+	r.cancel = cancel
 	if o.Lines != nil {
 		r.lines = &lineWriter{out: o.Lines}
 	}
@@ -303,13 +310,16 @@ type moment struct {
 	phases  []phase
 	settled time.Duration
 	now     time.Duration // or the end of the reading
+	idle    window.Window
 }
 
 // moment returns what the recorder knows now.
 func (r *Recorder) moment() *moment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &moment{r: r, phases: slices.Clone(r.phases), settled: r.settled, now: cmp.Or(r.ended, r.o.Clock.Now())}
+	return &moment{
+		r: r, phases: slices.Clone(r.phases), settled: r.settled, now: cmp.Or(r.ended, r.o.Clock.Now()), idle: r.idle,
+	}
 }
 
 // window returns the window of a phase, up to now if it has not ended. Counters settle before the next phase
@@ -345,7 +355,7 @@ func (r *Recorder) report(pages func([]diagnose.Source) *diagnose.Pages) *diagno
 	}
 	m := r.moment()
 	out := &diagnose.Server{Targets: []diagnose.Target{}, Phases: []diagnose.Phase{}}
-	sources := []diagnose.Source{}
+	sources, targets := []diagnose.Source{}, []diagnose.Source{}
 	for _, t := range r.targets {
 		if t.devices {
 			continue
@@ -354,7 +364,8 @@ func (r *Recorder) report(pages func([]diagnose.Source) *diagnose.Pages) *diagno
 		defer t.mu.Unlock()
 		out.Targets = append(out.Targets, m.describe(t))
 		if len(t.history.Scrapes) > 0 {
-			sources = append(sources, diagnose.Source{URL: t.shown, History: t.history, Servers: r.detect(t.history)})
+			one := diagnose.Source{URL: t.shown, History: t.history, Servers: r.detect(t.history)}
+			sources, targets = append(sources, one.Split()...), append(targets, one)
 		}
 	}
 	if len(sources) == 0 {
@@ -374,7 +385,7 @@ func (r *Recorder) report(pages func([]diagnose.Source) *diagnose.Pages) *diagno
 	if all := m.span(); all.To > all.From {
 		out.Curves = diagnose.NewCurves(sources, all, r.o.Clock.Wall(all.From))
 	}
-	out.Pages = pages(sources)
+	out.Pages = pages(targets)
 	return out
 }
 

@@ -23,7 +23,7 @@ const (
 // a response (inter_token_latency and what is derived from it) have none: the error of one
 // timestamp is divided by the number of tokens.
 func sources(tag string) []string {
-	for _, prefix := range []string{"adj_", "lower_bound_", "slo_attainment."} {
+	for _, prefix := range []string{"adj_", "lower_bound_", "slo_attainment.", "network_adjusted_"} {
 		tag = strings.TrimPrefix(tag, prefix)
 	}
 	base, corrected := strings.CutPrefix(tag, correctedPrefix)
@@ -119,6 +119,9 @@ func (r *Reason) share() string {
 func (r *Reason) bound() string {
 	if r.Code == pathLoss {
 		return "delayed by the network in " + view.Bound(100*r.Value) + " % of requests or more"
+	}
+	if r.Code == nicBusy || r.Code == portsShort {
+		return "possibly delayed"
 	}
 	if r.Unit == "ratio" {
 		return "up to " + view.Bound(100*r.Value) + " % low"
@@ -275,6 +278,10 @@ func shortCause(code string) string {
 		return "client fell behind"
 	case pathLoss:
 		return "losses on the network"
+	case nicBusy:
+		return "network interface busy"
+	case portsShort:
+		return "local ports short"
 	}
 	return code
 }
@@ -284,6 +291,10 @@ func remedyOf(code string) string {
 	switch code {
 	case "send-lag":
 		return "move the client closer to the server, or send shorter prompts"
+	case nicBusy:
+		return "a faster network interface, or several clients"
+	case portsShort:
+		return "reuse connections, add source addresses (--source-address), or extend net.ipv4.ip_local_port_range"
 	case pathLoss:
 		return "find where the network loses segments, or move the client closer to the server"
 	}

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"aiperfd/internal/view"
@@ -15,7 +16,7 @@ type Sign struct {
 	Metric string  `json:"metric"` // what was measured
 	Value  float64 `json:"value"`
 	Limit  float64 `json:"limit"` // smaller values are normal
-	Unit   string  `json:"unit"`  // of value and limit: ms or ratio
+	Unit   string  `json:"unit"`  // of value and limit: ms, ratio or count
 	// Share is the share of the window, or of the observations, above the limit:
 	// 0 to 1.
 	Share   float64 `json:"share"`
@@ -56,8 +57,49 @@ func signs(o *Observation, accurate bool) []Sign {
 	}
 	lag("receive-stamp-lag", "receive_stamp_lag_p99",
 		"responses were processed up to %s ms late (p99, limit %s ms)"+unaffected, l.StampLag, max(rxLimit, l.TTFT/100))
-	return append(out, processors(s)...)
+	return slices.Concat(out, processors(s), machine(s))
 }
+
+// machine lists the signs of the network of the machine, and of processors that run slowly to save power.
+func machine(s *Self) []Sign {
+	var out []Sign
+	n := s.Network
+	if n == nil {
+		n = &Network{}
+	}
+	dropped := func(code, metric string, drops *int64, text string) {
+		if drops != nil && *drops > 0 {
+			out = append(out, Sign{
+				Code: code, Metric: metric, Value: float64(*drops), Unit: "count", Share: 0, Message: fmt.Sprintf(text, *drops),
+			})
+		}
+	}
+	dropped("receive-queue-drops", "receive_queue_drops", n.ReceiveDrops,
+		"this machine dropped %d segments because the programs that they were for did not read in time")
+	dropped("softnet-drops", "softnet_drops", n.Softnet,
+		"this machine dropped %d packets because it did not process them in time")
+	if c := n.Conntrack; c != nil && *c > scarce {
+		out = append(out, Sign{
+			Code: "conntrack-full", Metric: "conntrack_share", Unit: "ratio", Value: round(*c), Limit: scarce, Share: 1,
+			Message: fmt.Sprintf("%s %% of the kernel's table of tracked connections are in use (limit %g %%); if it is full, connections fail",
+				view.Bound(100**c), 100*scarce),
+		})
+	}
+	if s.Governor == powerSaving {
+		out = append(out, Sign{
+			Code: "cpu-powersave", Metric: "cpu_governor", Unit: "ratio", Value: 1, Share: 1,
+			Message: "the processors of this machine save power (governor powersave): a client that is not busy runs slowly; " +
+				"cpupower frequency-set -g performance",
+		})
+	}
+	return out
+}
+
+// The limits of machine and of [scarceNetwork].
+const (
+	scarce      = 0.8 // of the table of tracked connections
+	powerSaving = "powersave"
+)
 
 // many reports whether more than one percent of all lags, and at least two, are above
 // a limit.

@@ -111,13 +111,13 @@ func Judge(o *Observation) Report {
 	r.measures(o)
 	affected := latencies(o)
 	source, remedy := scarcity(&o.Self)
-	for _, reason := range slices.Concat(affected, delivered(&o.Load), lost(o)) {
+	for _, reason := range slices.Concat(affected, delivered(&o.Load), lost(o), scarceNetwork(o)) {
 		if reason.Level == OK {
 			continue
 		}
 		reason.Phase, reason.Value, reason.Limit = o.Phase, round(reason.Value), round(reason.Limit)
 		reason.Unreported = !o.reports(reason.Concerns[0])
-		if reason.Remedy = remedyOf(reason.Code); reason.Code != pathLoss {
+		if reason.Remedy = remedyOf(reason.Code); !ofNetwork(reason.Code) {
 			reason.Source, reason.Remedy = source, cmp.Or(remedy, reason.Remedy)
 		}
 		reason.Message = reason.Concerns[0] + " " + reason.off() + ": " + reason.because()
@@ -231,6 +231,39 @@ func lost(o *Observation) []Reason {
 			Level: above(value, rateTolerance), Concerns: []string{n.tag}, Cause: text,
 		})
 	}
+	return out
+}
+
+// The codes of the reasons that the machine is short of network.
+const nicBusy, portsShort = "nic-busy", "ports-short"
+
+// ofNetwork reports whether a reason is about the network and not about processors.
+func ofNetwork(code string) bool { return code == pathLoss || code == nicBusy || code == portsShort }
+
+// scarceNetwork judges whether requests and responses had to wait for the network of this machine. Nobody has measured
+// how long, so that no number is surely wrong.
+func scarceNetwork(o *Observation) []Reason {
+	n := o.Self.Network
+	if n == nil || o.Self.Window <= 0 {
+		return nil
+	}
+	var out []Reason
+	judge := func(code, metric string, part time.Duration, text string) {
+		value := float64(part) / float64(o.Self.Window)
+		if value <= shareLimit {
+			return
+		}
+		for _, number := range numbers(o) {
+			out = append(out, Reason{
+				Code: code, Metric: metric, Unit: "ratio", Value: value, Limit: shareLimit, Level: Suspect,
+				Concerns: []string{number.tag}, Cause: fmt.Sprintf(text, 100*value),
+			})
+		}
+	}
+	judge(nicBusy, "nic_busy_share", n.Busy,
+		"a network interface of this machine was above 80 %% of its speed for %.0f %% of the time")
+	judge(portsShort, "ports_short_share", n.PortsShort,
+		"more than 80 %% of the local ports for a server were in use for %.0f %% of the time")
 	return out
 }
 

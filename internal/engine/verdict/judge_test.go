@@ -97,6 +97,17 @@ func TestJudge(t *testing.T) {
 		{"5.1 % of responses", func(o *Observation) { o.Path = &Path{Responses: 1000, Affected: 51, Received: 9000, OutOfOrder: 200} },
 			"invalid path-loss=invalid(" + ttft + ") path-loss=invalid(" + latency + ") path-loss=invalid(" + gap + ")?"},
 
+		// The machine is short of network.
+		{"an interface is busy now and then", func(o *Observation) { o.Self.Network = &Network{Busy: 500 * msec, PortsShort: 500 * msec} }, "ok"},
+		{"an interface is busy", func(o *Observation) { o.Self.Network = &Network{Busy: 600 * msec} },
+			"suspect nic-busy=suspect(" + ttft + ") nic-busy=suspect(" + latency + ") nic-busy=suspect(" + gap + ")?"},
+		{"short of ports all the time", func(o *Observation) { o.Self.Network = &Network{PortsShort: 10 * time.Second} },
+			"suspect ports-short=suspect(" + ttft + ") ports-short=suspect(" + latency + ") ports-short=suspect(" + gap + ")?"},
+		{"drops and a full table", func(o *Observation) {
+			o.Self.Network = &Network{ReceiveDrops: new(int64(5)), Softnet: new(int64(6)), Conntrack: new(0.99)}
+			o.Self.Governor = "powersave"
+		}, "ok"},
+
 		// Stamps of reads are as late as wake-ups.
 		{"stamps of reads", read, "ok"},
 		{"1.5 ms of a gap of 20 ms", func(o *Observation) { read(o); o.Self.Ticks = lags(0, 1900, 1500*time.Microsecond, 100) }, "ok tick-lag=suspect(" + gap + ")?"},
@@ -489,5 +500,43 @@ func TestReportNulls(t *testing.T) {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %s in %s", want, data)
 		}
+	}
+}
+
+// What happened to the network of the machine is evidence, figures of the report, and a reason in words.
+func TestHostNetwork(t *testing.T) {
+	o := calm()
+	o.Self.Network = &Network{
+		ReceiveDrops: new(int64(5)), Softnet: new(int64(0)), Busy: 2 * time.Second, Conntrack: new(0.91), Ports: 0.6,
+		Interfaces: []Interface{{Name: "eth0", Speed: 125e6, Received: 0.83, Sent: 0.1}},
+	}
+	o.Self.Governor, o.Self.MHz = "powersave", 1200
+	r := Judge(o)
+	var got []string
+	for _, s := range r.Evidence {
+		got = append(got, s.Code+": "+s.Message)
+	}
+	want := []string{
+		"receive-queue-drops: this machine dropped 5 segments because the programs that they were for did not read in time",
+		"conntrack-full: 91 % of the kernel's table of tracked connections are in use (limit 80 %); if it is full, connections fail",
+		"cpu-powersave: the processors of this machine save power (governor powersave): a client that is not busy runs slowly; " +
+			"cpupower frequency-set -g performance",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("evidence (-want +got):\n%s", diff)
+	}
+	use := &Use{
+		ReceiveDrops: new(int64(5)), Softnet: new(int64(0)), BusyShare: 0.2, PortsShare: new(0.6), Conntrack: new(0.91),
+		Interfaces: []NICUse{{"eth0", 1000, 0.83, 0.1}},
+	}
+	if diff := cmp.Diff(use, r.Network); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+	if r.CPU.Governor != "powersave" || *r.CPU.MHz != 1200 {
+		t.Errorf("processors %+v", r.CPU)
+	}
+	const line = "suspect: TTFT and latency possibly delayed (network interface busy); a faster network interface, or several clients"
+	if got := r.Advice(); got != line {
+		t.Errorf("advice %q, want %q", got, line)
 	}
 }

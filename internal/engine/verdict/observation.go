@@ -31,6 +31,9 @@ type Self struct {
 	RunQueue  *RunQueue
 	Machine   *Machine
 	Cgroup    *Cgroup
+	Network   *Network
+	Governor  string        // how the kernel chooses the frequency of the processors; empty = unknown
+	MHz       float64       // frequency of the processors at the end of the window; 0 = unknown
 	RSS       int64         // bytes at the end of the window; 0 = unknown
 	InFlight  time.Duration // requests in flight, integrated over the window; 0 = not observed
 	Step      time.Duration // interval of the ticks
@@ -62,6 +65,24 @@ type Machine struct {
 type Cgroup struct {
 	Quota     float64 // cores; 0 = without limit
 	Throttled time.Duration
+}
+
+// Network is what happened to the network of the machine. Nil pointers are unknown.
+type Network struct {
+	ReceiveDrops *int64 // segments that were dropped because a receive queue was full
+	Softnet      *int64 // packets that were dropped because the kernel had no room for them
+	Interfaces   []Interface
+	Busy         time.Duration // part of the window with an interface above 80 % of its speed
+	PortsShort   time.Duration // part of the window with more than 80 % of the local ports in use
+	Ports        float64       // share of the local ports in use at the end; 0 = not half of them
+	Conntrack    *float64      // share of the table of tracked connections at the end
+}
+
+// Interface is the use of an interface.
+type Interface struct {
+	Name           string
+	Speed          float64 // bytes per second, each way
+	Received, Sent float64 // share of the speed
 }
 
 // Load is what the records of a phase show about the client, and what the plan

@@ -34,6 +34,7 @@ type Report struct {
 	Rates       *Rates     `json:"rates"`
 	CPU         *Processor `json:"cpu"`
 	RSS         *int64     `json:"rss_bytes"`
+	Network     *Use       `json:"network,omitempty"` // of the machine; nil = unknown
 
 	Phases []Report `json:"phases,omitempty"` // if the run has several profiling phases
 
@@ -70,6 +71,27 @@ type Processor struct {
 	MachineIdle    *float64 `json:"machine_idle_share"`
 	OtherCores     *float64 `json:"other_processes_cores"`
 	StealShare     *float64 `json:"steal_share"`
+	Governor       string   `json:"governor,omitempty"`      // of their frequency
+	MHz            *float64 `json:"frequency_mhz,omitempty"` // their mean frequency at the end of the window
+}
+
+// Use is the use of the network of the machine.
+type Use struct {
+	ReceiveDrops *int64   `json:"receive_queue_drops"` // segments for which a receive queue had no room
+	Softnet      *int64   `json:"softnet_drops"`       // packets for which the kernel had no room
+	Interfaces   []NICUse `json:"interfaces"`          // whose speed is known
+	BusyShare    float64  `json:"busy_share"`          // of the window, with an interface above 80 % of its speed
+	PortsShare   *float64 `json:"local_ports_share"`   // in use at the end; null = less than half of them
+	ShortShare   float64  `json:"ports_short_share"`   // of the window, with more than 80 % of the local ports in use
+	Conntrack    *float64 `json:"conntrack_share"`     // of the table of tracked connections at the end; null = there is none
+}
+
+// NICUse is the use of an interface.
+type NICUse struct {
+	Name     string  `json:"name"`
+	Speed    float64 `json:"mbit_per_sec"` // each way
+	Received float64 `json:"received_share"`
+	Sent     float64 `json:"sent_share"`
 }
 
 // Overall combines the judgements of the phases of a run: the worst level, all
@@ -112,6 +134,31 @@ func (r *Report) measures(o *Observation) {
 	if s.RSS > 0 {
 		r.RSS = &s.RSS
 	}
+	r.Network = newUse(s)
+}
+
+// newUse returns the use of the network; nil = unknown.
+func newUse(s *Self) *Use {
+	n := s.Network
+	if n == nil || s.Window <= 0 {
+		return nil
+	}
+	share := func(d time.Duration) float64 { return round(float64(d) / float64(s.Window)) }
+	out := &Use{
+		ReceiveDrops: n.ReceiveDrops, Softnet: n.Softnet, Interfaces: []NICUse{},
+		BusyShare: share(n.Busy), ShortShare: share(n.PortsShort),
+	}
+	if n.Ports > 0 {
+		out.PortsShare = known(n.Ports)
+	}
+	if n.Conntrack != nil {
+		out.Conntrack = known(*n.Conntrack)
+	}
+	for _, i := range n.Interfaces {
+		const bit, mega = 8, 1e6
+		out.Interfaces = append(out.Interfaces, NICUse{i.Name, i.Speed * bit / mega, round(i.Received), round(i.Sent)})
+	}
+	return out
 }
 
 func rates(l *Load) *Rates {
@@ -138,6 +185,9 @@ func processor(s *Self) *Processor {
 	share := func(d time.Duration) float64 { return float64(d) / float64(s.Window) }
 	p := &Processor{
 		UsedCores: round(share(s.CPU.Used)), AvailableCores: round(s.CPU.Cores), BusyShare: round(share(s.CPU.Busy)),
+	}
+	if p.Governor = s.Governor; s.MHz > 0 {
+		p.MHz = known(s.MHz)
 	}
 	if g := s.Cgroup; g != nil {
 		p.ThrottledShare = known(share(g.Throttled))

@@ -259,6 +259,14 @@ func TestConverged(t *testing.T) {
 		return sampled(values)
 	}
 	limit := 0.2
+	surely := &sweep.Convergence{Mode: sweep.Equivalence}
+	within := func(p50, p95, margin float64) Trial { // a run with intervals of its own
+		tr := trial(map[string]float64{"request_latency/p50": p50, "request_latency/p95": p95})
+		if margin > 0 {
+			tr.Metrics[0].Margins = map[string]float64{"p50": margin, "p95": margin}
+		}
+		return tr
+	}
 	for _, c := range []struct {
 		name   string
 		rule   *sweep.Convergence
@@ -281,6 +289,11 @@ func TestConverged(t *testing.T) {
 		{"the same distribution", &sweep.Convergence{Mode: sweep.Distribution}, []Trial{normal(0), normal(0)}, true},
 		{"another distribution", &sweep.Convergence{Mode: sweep.Distribution}, []Trial{normal(0), normal(0.5)}, false},
 		{"few values are no proof", &sweep.Convergence{Mode: sweep.Distribution}, []Trial{sampled([]float64{1, 2}), sampled([]float64{3, 4})}, false},
+		{"equivalent", surely, []Trial{within(100, 200, 2), within(101, 199, 2)}, true},
+		{"p95 is not equivalent", surely, []Trial{within(100, 200, 2), within(101, 209, 2)}, false},
+		{"equal, and not known well enough", surely, []Trial{within(100, 200, 6), within(100, 200, 6)}, false},
+		{"more runs before", surely, slices.Repeat([]Trial{within(100, 200, 4)}, 4), true},
+		{"no intervals", surely, []Trial{within(100, 200, 0), within(100, 200, 0)}, false},
 	} {
 		if c.rule != nil {
 			c.rule.Metric, c.rule.Stat = "request_latency", "avg"

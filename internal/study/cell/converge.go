@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/config/sweep"
+	"aiperfd/internal/engine/stat"
 )
 
 // Converged reports whether the trials of a variation are stable enough to repeat it no
@@ -30,6 +31,10 @@ func Converged(c *sweep.Convergence, level float64, trials []Trial) bool {
 		now := values(&good[last], c.Metric)
 		return len(now) > 0 && len(before) > 0 && distance(now, before) < c.Limit()
 	}
+	if c.Mode == sweep.Equivalence {
+		last := len(good) - 1
+		return unchanged(good[:last], &good[last], c.Metric, c.Limit())
+	}
 	if c.Mode == sweep.Precise {
 		r, why := repeatsOf(good, c.Metric, c.Stat, LevelUsed(level, c))
 		return why == "" && r.Precision() <= c.Limit()
@@ -50,6 +55,40 @@ func Converged(c *sweep.Convergence, level float64, trials []Trial) bool {
 		return e.CV() < c.Limit()
 	}
 	return (e.High-e.Low)/math.Abs(e.Mean) < c.Limit()
+}
+
+// unchanged reports whether p50 and p95 of a metric surely differ by less than a share between the trials before and
+// the last one, by the intervals that each has within itself (TOST on [stat.Mover]).
+func unchanged(before []Trial, last *Trial, tag string, share float64) bool {
+	for _, name := range []string{"p50", "p95"} {
+		now, ok := estimated([]Trial{*last}, tag, name)
+		then, known := estimated(before, tag, name)
+		if !ok || !known || !stat.Mover(then, now).Equivalent(math.Log1p(share)) {
+			return false
+		}
+	}
+	return true
+}
+
+// estimated returns the mean of the logarithms of a statistic of trials with its interval, which speaks for these
+// trials alone; ok is false if one has no interval of its own above 0.
+func estimated(trials []Trial, tag, name string) (e stat.Estimated, ok bool) {
+	n, variance := float64(len(trials)), 0.0
+	for i := range trials {
+		v, has := trials[i].Stat(tag, name)
+		if !has || v <= 0 {
+			return e, false
+		}
+		margin := trials[i].Metric(tag).Margins[name] / v
+		if margin <= 0 {
+			return e, false
+		}
+		e.Value += math.Log(v) / n
+		variance += margin * margin
+	}
+	half := math.Sqrt(variance) / n
+	e.Low, e.High = e.Value-half, e.Value+half
+	return e, true
 }
 
 // distance returns the largest difference between the distribution functions of two

@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/durable"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/results"
 	"aiperfd/internal/study/capacity"
 	"aiperfd/internal/study/cell"
@@ -29,7 +30,19 @@ func WriteAnswer(dir string, r *Report) error {
 	if err := durable.WriteFile(filepath.Join(dir, results.AnswerFile), durable.Shared, data); err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(dir, results.AnswerMarkdown), durable.Shared, answerMarkdown(a))
+	err = durable.WriteFile(filepath.Join(dir, results.AnswerMarkdown), durable.Shared, answerMarkdown(a))
+	if err != nil || a.Paired != nil { // the evidence of pairs is their own file
+		return err
+	}
+	var probes bytes.Buffer
+	for i := range a.Evidence {
+		line, err := plainjson.Marshal(&a.Evidence[i])
+		if err != nil {
+			return fmt.Errorf("encode probe: %w", err)
+		}
+		probes.Write(append(line, '\n'))
+	}
+	return durable.WriteFile(filepath.Join(dir, results.ProbesFile), durable.Shared, probes.Bytes())
 }
 
 // Answer returns what an experiment says so far; nil for other studies, and before the first probe of a search for a

@@ -187,9 +187,18 @@ func (c *Course) doubts(a *Answer) (out []Doubt) {
 		add(unlikePairs, "in %d of %d pairs A and B did not get the same prompt, so that they are no pairs", c.unlike, c.pairs)
 	}
 	for i := range a.Metrics {
-		if m := &a.Metrics[i]; m.Order != nil && math.Abs(m.OrderT) > orderLimit {
-			add("order", "%s depends on which side got a request first, by %s: the servers share something, or the load "+
-				"generator is late for the second one", m.Tag, m.amount(math.Abs(*m.Order)))
+		m := &a.Metrics[i]
+		if m.Order != nil && math.Abs(m.OrderT) > orderLimit && math.Abs(*m.Order) > orderShare*m.Margin {
+			code, text := "order", "%s depends on which side got a request first, by %s: the servers share something, or the "+
+				"load generator is late for the second one"
+			if c.rules.Turn != nil {
+				if len(c.blocks) < stat.FirstLook {
+					continue // their few turns differ by chance
+				}
+				code, text = "carry-over", "%s depends on which side had the first turn, by %s: the first turn leaves something "+
+					"to the second one, such as prompts in a cache, or the server changes quickly"
+			}
+			add(code, text, m.Tag, m.amount(math.Abs(*m.Order)))
 		}
 	}
 	if d := a.Lag[B] - a.Lag[A]; d > lagTolerance || d < -lagTolerance {
@@ -212,7 +221,7 @@ func (c *Course) doubts(a *Answer) (out []Doubt) {
 			add(length.code, "B counts %+.1f %% tokens in its %s", 100*(y/x-1), length.text)
 		}
 	}
-	if long := c.longest(); long > c.rules.Block && len(c.blocks) > 0 {
+	if long := c.longest(); long > c.rules.Block && len(c.blocks) > 0 && c.rules.Turn == nil {
 		add("short-block", "a request takes %s on average and a block %s: neighbouring blocks share requests",
 			long.Round(time.Millisecond), c.rules.Block)
 	}

@@ -1,6 +1,7 @@
 // Package paired decides which of two servers is faster from requests that both got: each pair is one request to A
-// and the same one to B. The unit of replication is a block of time, and the answer may be looked at after each
-// block, see [stat.Anytime]. Its functions perform no I/O and start no goroutine; package study performs the runs.
+// and the same one to B, at the same time or soon after. The unit of replication is a block of time, and the answer may
+// be looked at after each block, see [stat.Anytime]. Its functions perform no I/O and start no goroutine; package study
+// performs the runs.
 package paired
 
 import (
@@ -71,6 +72,9 @@ type Rules struct {
 	Metrics []string      // that are judged together, of [Tags]; not empty
 	// First returns the side that a pair was sent to first.
 	First func(session int64) Side
+	// Turn returns the number of the turn of a pair, if the sides take turns: a block has whole turns of both. Turns do
+	// not decrease with the session. nil = the sides do not take turns, and blocks are cut by the time of A.
+	Turn func(session int64) int64
 }
 
 // The limits of the method.
@@ -79,6 +83,7 @@ const (
 	leastPairs   = 20   // in a block
 	errorMargin  = 0.01 // share of requests by which errors may differ and still be called equal
 	orderLimit   = 3    // of t of the effect of the order
+	orderShare   = 0.3  // of the margin: a smaller effect of the order, half of which is in either side, changes no verdict
 	lagTolerance = time.Millisecond
 	lengthLimit  = 0.01 // share by which the mean lengths of both sides may differ
 )
@@ -182,7 +187,7 @@ type blockSums struct {
 	difference [len(tags)]moments
 	level      [2][latencies]moments
 	from       time.Duration
-	last       int64 // the basic block of the last pair
+	last       int64 // the basic block, or turn, of the last pair
 	begun      bool
 }
 
@@ -268,8 +273,7 @@ func (c *Course) Advance() (closed bool) {
 		if p == nil || !p.has[A] || !p.has[B] {
 			return closed
 		}
-		at := int64(p.sides[A].Due / c.rules.Block)
-		start := c.offset + time.Duration(at)*c.rules.Block
+		at, start := c.place(p)
 		if c.open.begun && at > c.open.last && c.finishBlock(start) {
 			closed = true
 		}
@@ -283,6 +287,15 @@ func (c *Course) Advance() (closed bool) {
 	}
 }
 
+// place returns the basic block of a pair, or its turn, and when that began if the pair is the first one of it.
+func (c *Course) place(p *pair) (at int64, start time.Duration) {
+	if c.rules.Turn != nil {
+		return c.rules.Turn(p.sides[A].Session), c.offset + min(p.sides[A].Due, p.sides[B].Due)
+	}
+	at = int64(p.sides[A].Due / c.rules.Block)
+	return at, c.offset + time.Duration(at)*c.rules.Block
+}
+
 // finishBlock closes the open block at the start of another one, unless it has too few pairs: then that one is a part
 // of it.
 func (c *Course) finishBlock(to time.Duration) bool {
@@ -293,6 +306,9 @@ func (c *Course) finishBlock(to time.Duration) bool {
 	c.rows = append(c.rows, c.open.pairs...)
 	for i := range b.Difference {
 		b.Difference[i] = c.open.difference[i].mean()
+		if c.rules.Turn != nil { // pairs of a turn were all sent to the same side first, and are alike
+			c.order[c.open.pairs[0].First][i].add(b.Difference[i])
+		}
 	}
 	for side := range b.Level {
 		for i := range b.Level[side] {
@@ -336,7 +352,9 @@ func (c *Course) take(p *Pair) {
 	}
 	errors := truth(b.Failed) - truth(a.Failed)
 	c.open.difference[errorShare].add(errors)
-	c.order[first][errorShare].add(errors)
+	if c.rules.Turn == nil {
+		c.order[first][errorShare].add(errors)
+	}
 	if a.Failed || b.Failed {
 		return
 	}
@@ -349,7 +367,9 @@ func (c *Course) take(p *Pair) {
 		}
 		ratio := math.Log(y / x)
 		c.open.difference[i].add(ratio)
-		c.order[first][i].add(ratio)
+		if c.rules.Turn == nil {
+			c.order[first][i].add(ratio)
+		}
 		c.open.level[A][i].add(math.Log(x))
 		c.open.level[B][i].add(math.Log(y))
 		c.both[i]++

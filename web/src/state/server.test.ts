@@ -54,6 +54,24 @@ test("the parts of a time budget are what is shown, and add up to the time to th
   expect(new Set(all.map((p) => p.color)).size).toBe(4);
 });
 
+test("the round trip is a part of its own if it is known", () => {
+  const segment = (name: string, ms: number) => ({ name, ms, measured_by: "" }) as never;
+  const all = parts({
+    corrected_ttft_ms: 812,
+    requests: 190,
+    after_first_token_ms: 100,
+    segments: [segment("client", 2), segment("path", 1), segment("frontend", 34), segment("queue", 590), segment("prefill", 185)],
+  });
+  expect(all.map((p) => [p.name, p.ms])).toEqual([
+    ["client", 2],
+    ["network", 1],
+    ["frontend", 34],
+    ["queue", 590],
+    ["prefill", 185],
+  ]);
+  expect(new Set(all.map((p) => p.color)).size).toBe(5);
+});
+
 test("the whole run has its profiling phases, a scope that phase alone, and an unknown server none", () => {
   const all = [
     phase({ name: "warm", kind: "warmup" }),

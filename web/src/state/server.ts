@@ -19,7 +19,8 @@ export interface Part {
 }
 
 const measured: Record<string, [name: string, color: Color, about: string]> = {
-  frontend: ["network and frontend", "sky", "What is left between the client's clock and the server's"],
+  path: ["network", "pink", "The shortest round trip to the server, by the kernel"],
+  frontend: ["frontend", "sky", "What is left between the client's clock and the server's: HTTP, JSON, tokenizer, a gateway"],
   queue: ["queue", "orange", "In the queue of the server, by its metrics"],
   prefill: ["prefill", "blue", "From the queue to the first token, by the metrics of the server"],
   engine: ["server", "green", "From the arrival at the server to the first token, by its metrics"],
@@ -36,9 +37,11 @@ export function parts(of: Budget): Part[] {
     color: "grey",
     about: "Waiting in the load generator, connecting and sending",
   };
+  const trip = of.segments.some((s) => s.name === "path");
   const rest = of.segments.flatMap((s): Part[] => {
     const known = measured[s.name];
-    return known ? [{ name: known[0], ms: s.ms, color: known[1], about: known[2] }] : [];
+    const name = s.name === "frontend" && !trip ? "network and frontend" : known?.[0];
+    return known && name ? [{ name, ms: s.ms, color: known[1], about: known[2] }] : [];
   });
   return [client, ...rest];
 }

@@ -180,6 +180,8 @@ func layOption(b *overlay, occ *occurrence) {
 		layStream(b, occ)
 	case "gpuTelemetry.urls":
 		layGPUTelemetry(b, occ)
+	case "networkLatency.enabled", "networkLatency.meanMs", "networkLatency.pingInterval":
+		layNetworkLatency(b, occ, path)
 	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "otel.customResourceAttributes", "mlflow.tags",
 		"slos":
 		layObject(b, occ, path)
@@ -238,6 +240,37 @@ func layStream(b *overlay, occ *occurrence) {
 	}
 	for name, path := range map[string]string{"metrics": "otel.streamMetricsEnabled", "timing": "otel.streamTimingEnabled"} {
 		b.set(path, occ, &tree.Node{Shape: tree.Boolean, Scalar: strconv.FormatBool(chosen[name])})
+	}
+}
+
+// layNetworkLatency lays the options of the round trip over the tree: one measures it, one gives it.
+func layNetworkLatency(b *overlay, occ *occurrence, path string) {
+	const automatic, given = "--network-latency-automatic", "--network-latency-mean"
+	measured := b.flags.get(automatic)
+	switch {
+	case path == "networkLatency.enabled" && occ.on && b.flags.get(given) != nil:
+		b.fail(occ, problem.CodeConflict,
+			"conflicts with "+given+": the round trip is either measured or given; use only one of them")
+		return
+	case path == "networkLatency.pingInterval" && b.flags.get(given) != nil:
+		b.fail(occ, problem.CodeConflict, "conflicts with "+given+", with which nothing is probed")
+		return
+	case path == "networkLatency.pingInterval" && measured != nil && !measured.on:
+		b.fail(occ, problem.CodeConflict, "contradicts "+measured.spelling+"=false")
+		return
+	}
+	n := b.value(occ)
+	if n == nil {
+		return
+	}
+	b.set(path, occ, n)
+	switch {
+	case path == "networkLatency.enabled" && occ.on: // it is measured, whatever the document gives
+		if parent := b.find("networkLatency"); parent != nil {
+			parent.Drop("meanMs")
+		}
+	case path == "networkLatency.meanMs":
+		b.set("networkLatency.enabled", occ, &tree.Node{Shape: tree.Boolean, Scalar: "true"})
 	}
 }
 

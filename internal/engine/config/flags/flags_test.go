@@ -188,7 +188,11 @@ func TestFlagProblems(t *testing.T) {
 		{"GPU telemetry of this machine and of others", []string{"--gpu-telemetry", "pynvml", "h:9400"}, "--gpu-telemetry: conflicts with the collector pynvml, which reads the cards of this machine"},
 		{"GPU telemetry off and on", []string{"--gpu-telemetry", "h:9400", "--no-gpu-telemetry"}, "--gpu-telemetry: conflicts with --no-gpu-telemetry; use only one of them"},
 		{"server metrics off and on", []string{"--server-metrics", "u", "--no-server-metrics"}, "--server-metrics: conflicts with --no-server-metrics; use only one of them"},
-		{"of AIPerf, for numbers", []string{"--network-latency-mean", "2", "--ignore-unsupported"}, "--network-latency-mean: not supported by aiperfd yet"},
+		{"of AIPerf, for numbers", []string{"--accuracy-benchmark", "mmlu", "--ignore-unsupported"}, "--accuracy-benchmark: not supported by aiperfd yet"},
+		{"round trip measured and given", []string{"--network-latency-automatic", "--network-latency-mean", "2"}, "--network-latency-automatic: conflicts with --network-latency-mean: the round trip is either measured or given; use only one of them"},
+		{"round trip given, and the pause between probes", []string{"--network-latency-mean", "2", "--network-latency-ping-interval", "2"}, "--network-latency-ping-interval: conflicts with --network-latency-mean, with which nothing is probed"},
+		{"pause between probes alone", []string{"--network-latency-ping-interval", "2"}, "--network-latency-ping-interval: needs --network-latency-automatic"},
+		{"round trip below 0", []string{"--network-latency-mean", "-1"}, "--network-latency-mean -1: must be at least 0"},
 		{"swept value", []string{"--concurrency", "1,0"}, "concurrency 0: must be at least 1"},
 		{"swept value among several", []string{"--isl", "10,20", "--osl", "5,-1"}, "isl 10, osl -1: mean -1: must be at least 1"},
 		{"swept value, empty", []string{"--concurrency", "1,,2"}, "--concurrency: the list 1,,2 has an empty value"},
@@ -570,7 +574,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			}
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+96 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+97 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }

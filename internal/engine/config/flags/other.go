@@ -15,6 +15,7 @@ type Other struct {
 	Block  float64 // least length of a block, in seconds
 	Margin float64 // share
 	Budget float64 // most time of load, in seconds
+	Design string  // of sweep.design
 }
 
 // layOther lays the comparison with another server; what the document says of it stays.
@@ -33,6 +34,9 @@ func layOther(b *overlay) {
 		if value != 0 {
 			given[name] = value
 		}
+	}
+	if o.Design != "" {
+		given["design"] = o.Design
 	}
 	endpoint := map[string]any{}
 	if len(o.URLs) > 0 {

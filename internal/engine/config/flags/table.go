@@ -323,13 +323,11 @@ func optionRows() []option {
 		{
 			kind: optBool, status: refused,
 			names: "--uuid-and-strip --open-loop-strict " +
-				"--network-latency-automatic --accuracy-enable-cot " +
-				"--accuracy-verbose",
+				"--accuracy-enable-cot --accuracy-verbose",
 		},
 		{
 			kind: optText, status: refused,
 			names: "--max-idle-gap-cap-seconds " +
-				"--network-latency-mean --network-latency-ping-interval " +
 				"--optuna-sampler --optuna-acquisition --optuna-terminator --search-percentile-pooling " +
 				"--bo-constraint-mode --accuracy-benchmark --accuracy-n-shots --accuracy-grader " +
 				"--accuracy-system-prompt",

@@ -41,7 +41,6 @@ func lacking(what, names string) []Lack {
 
 func benchmarkLacks() []Lack {
 	return []Lack{
-		{Name: "networkLatency", Off: `{"enabled":false,"pingInterval":1,"meanMs":null}`, What: "network latency probing"},
 		{Name: "wandb", Extra: true, Off: `{"project":null,"entity":null,"runName":null,"tags":null}`, What: "Weights & Biases export"},
 		{Name: "metrics", Off: `{}`, What: "selection of metrics"},
 		{Name: "accuracy", Off: `null`, What: "accuracy benchmarking"},

@@ -1,12 +1,26 @@
 package sweep
 
-import "aiperfd/internal/engine/config/vary"
+import (
+	"cmp"
 
-// The defaults of a sweep of type ab.
+	"aiperfd/internal/engine/config/vary"
+)
+
+// The designs of a sweep of type ab.
 const (
-	DefaultPairedSeconds = 1800 // of load, at most
-	DefaultBlockSeconds  = 5
-	DefaultMargin        = 0.03
+	Mirror    = "mirror"    // every request goes to both servers at the same time
+	Crossover = "crossover" // the servers take turns
+	Split     = "split"     // every request goes to one of the servers
+)
+
+// The defaults of a sweep of type ab, and of the design crossover, whose blocks are longer: a server begins each turn
+// without load.
+const (
+	DefaultPairedSeconds    = 1800 // of load, at most
+	DefaultBlockSeconds     = 5
+	DefaultCrossoverSeconds = 7200
+	DefaultTurnSeconds      = 30
+	DefaultMargin           = 0.03
 )
 
 // checkPaired checks the comparison of two servers, and fills in its defaults.
@@ -16,18 +30,16 @@ func (b *Block) checkPaired(r rules, path string) {
 	}
 	for _, name := range []string{"cooldownSeconds", "slaFilters", "maxFailures", "onFailure"} {
 		if r.Has(path + "." + name) {
-			r.Conflict(path+"."+name, "A and B are measured at the same time, once")
+			r.Conflict(path+"."+name, "A and B are measured together, once")
 		}
 	}
-	if b.MaxLoadSeconds == 0 {
-		b.MaxLoadSeconds = DefaultPairedSeconds
+	b.Design = cmp.Or(b.Design, Mirror)
+	load, block := float64(DefaultPairedSeconds), float64(DefaultBlockSeconds)
+	if b.Design == Crossover {
+		load, block = DefaultCrossoverSeconds, DefaultTurnSeconds
 	}
-	if b.BlockSeconds == 0 {
-		b.BlockSeconds = DefaultBlockSeconds
-	}
-	if b.Margin == 0 {
-		b.Margin = DefaultMargin
-	}
+	b.MaxLoadSeconds, b.BlockSeconds = cmp.Or(b.MaxLoadSeconds, load), cmp.Or(b.BlockSeconds, block)
+	b.Margin = cmp.Or(b.Margin, DefaultMargin)
 }
 
 // PairedSettings returns the assignments with which both sides are measured for a number of seconds, at most.

@@ -48,7 +48,7 @@ func fields() map[string][]string {
 		"planner": {Adaptive}, "searchSpace": {Adaptive}, "objectives": {Adaptive}, "outcomeConstraints": {Adaptive}, "slaTiers": {Adaptive},
 		"maxIterations": {Adaptive}, "nInitialPoints": {Adaptive}, "improvementPatience": {Adaptive}, "plateauWindow": {Adaptive},
 		"plateauThreshold": {Adaptive}, "randomSeed": {Adaptive}, "monotonicStabilityTrials": {Adaptive}, "slaReplicates": {Adaptive},
-		"maxLoadSeconds": {Adaptive, Paired}, "b": {Paired}, "blockSeconds": {Paired}, "margin": {Paired},
+		"maxLoadSeconds": {Adaptive, Paired}, "design": {Paired}, "b": {Paired}, "blockSeconds": {Paired}, "margin": {Paired},
 		"postProcess": {Grid, Zip, Scenarios}, "stopWhen": {Grid, Zip, Scenarios, Sobol, LatinHypercube},
 		"iterationOrder": {Grid, Zip, Scenarios, Sobol, LatinHypercube}, "sameSeed": {Grid, Zip, Scenarios, Sobol, LatinHypercube},
 	}

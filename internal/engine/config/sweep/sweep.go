@@ -85,6 +85,7 @@ type Block struct {
 	MaxLoadSeconds     float64 `json:"maxLoadSeconds,omitempty"`        // for which the server is under load, at most; also of ab
 
 	// Of ab.
+	Design       string  `json:"design,omitempty"`       // which requests each server gets, and when
 	B            Tree    `json:"b,omitzero"`             // merged over the benchmark for the server B
 	BlockSeconds float64 `json:"blockSeconds,omitempty"` // least length of a block of pairs
 	Margin       float64 `json:"margin,omitempty"`       // share by which a latency may change and still be called equal
@@ -146,7 +147,8 @@ const (
 	CIWidth      = "ci_width"
 	CV           = "cv"
 	Distribution = "distribution"
-	Precise      = "precision" // of the mean over all runs of the configuration, see Repeats
+	Equivalence  = "equivalence" // of p50 and p95 of the last run and of those before
+	Precise      = "precision"   // of the mean over all runs of the configuration, see Repeats
 )
 
 // Limit returns the threshold, or the default of the mode.

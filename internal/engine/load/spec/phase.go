@@ -39,6 +39,7 @@ type Starts struct {
 	Lanes      *Lanes  // slots play recorded sessions, the first ones from their middle; nil = from their beginning
 	Seamless   bool    // the phase starts when the one before has sent everything
 	PerSession bool    // arrivals only start sessions: later turns follow after their think time
+	InTurns    bool    // arrivals come in turns with those of another run, so that they have no steady rate
 	Backlog    Backlog // of arrivals that find no free slot
 }
 

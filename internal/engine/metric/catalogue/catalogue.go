@@ -26,7 +26,7 @@ func tables() []table {
 		{"Usage totals", usageTotalRows()}, {"Speculative decoding", speculationRows()},
 		{"Conversations", sessionRows()}, {"Repetition", reuseRows()}, {"Connection", traceRows()},
 		{"Connections", connectionRows()}, {"Over time", curveRows()}, {"Items", itemRows()}, {"Jobs", jobRows()},
-		{"Accelerators", powerRows()},
+		{"Accelerators", powerRows()}, {"Network", networkRows()},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 // Power is what the accelerators of one vendor used in a phase, with the metrics of the phase. NaN = unknown.
 type Power struct {
 	Energy  float64 // J
+	Net     float64 // J, without what the cards use idle
 	Average float64 // W, energy by time
 	Mean    float64 // W, of the readings
 	Peak    float64 // W, of all cards at the same time
@@ -53,6 +54,8 @@ func powerRows() []Row {
 		power("energy_per_request", 0, plain("joules/request"), func(p *Power) float64 { return p.Energy / p.Value("request_count") }),
 		power("output_tokens_per_joule", up|ProducesTokensOnly, plain("tokens/J"), func(p *Power) float64 { return p.Value("total_osl") / p.Energy }),
 		power("energy_per_user", 0, plain("joules/user"), func(p *Power) float64 { return p.Energy / p.Users }),
+		power("net_energy_per_output_token", ProducesTokensOnly, inMJ,
+			func(p *Power) float64 { return milli * p.Net / p.Value("total_osl") }),
 		power("peak_power", 0, inWatts, func(p *Power) float64 { return p.Peak }),
 		power("power_limit_share", 0, inRatio, func(p *Power) float64 { return p.Mean / p.Limit }),
 		power("tokens_per_second_per_gpu", up|ProducesTokensOnly, tokenRate,

@@ -3,7 +3,7 @@ package catalogue
 import "aiperfd/internal/engine/bench"
 
 // Row is one entry of the catalogue with the code behind it. Exactly one of
-// Each, List, Total, Curve, Bounded, Base, Power and Lag is set. Records are measured in base units:
+// Each, List, Total, Curve, Bounded, Base, Power, Lag, LessTrip and Trip is set. Records are measured in base units:
 // nanoseconds, bytes, tokens; totals return display units. NaN means absent.
 type Row struct {
 	Def
@@ -18,10 +18,12 @@ type Row struct {
 	Curve     CurveKind
 	// Least is a lower bound of the value of a request that the end of the grace period
 	// cut; nil = there is none.
-	Least   func(*View) float64
-	Bounded string               // of a lower_bound_ row: the metric whose lower bound it is
-	Base    string               // of an adj_ row: the metric that it adjusts
-	Power   func(*Power) float64 // of what accelerators used, which no record has
+	Least    func(*View) float64
+	Bounded  string               // of a lower_bound_ row: the metric whose lower bound it is
+	Base     string               // of an adj_ row: the metric that it adjusts
+	Power    func(*Power) float64 // of what accelerators used, which no record has
+	LessTrip string               // of a network_adjusted_ row: the metric from which the round trip is subtracted
+	Trip     bool                 // the round trip between client and servers
 	// Lag is about the lags of a replay in milliseconds: offsets minus the smallest.
 	Lag func(quantile func(p float64) float64) float64
 

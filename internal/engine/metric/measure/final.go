@@ -77,6 +77,7 @@ func grouped(parts []Part, of func(*Set) []*fold) []metric.Results {
 	var out []metric.Results
 	for i := range of(s) {
 		all := newFold(s)
+		all.server = of(s)[i].server
 		for _, p := range parts {
 			all.merge(of(p.Set)[i], s)
 		}
@@ -126,6 +127,7 @@ func Pool(parts ...Part) (metric.Results, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pool phases: %w", err)
 	}
+	all.network = parts[0].Set.network
 	var phases []bench.PhaseStats
 	for _, p := range parts {
 		if err := all.Merge(p.Set); err != nil {
@@ -182,6 +184,10 @@ func (f *finisher) fill(res *metric.Result, r *catalogue.Row) {
 			f.fillCurve(res, r.Curve)
 		}
 	case r.Power != nil: // it is known after the end
+	case r.Trip:
+		f.set.network.fill(res, r)
+	case r.LessTrip != "":
+		f.fillLessTrip(res, f.set.byTag[r.LessTrip])
 	case r.Lag != nil:
 		f.fillLag(res, r)
 	case r.Bounded != "":

@@ -15,6 +15,7 @@ import (
 type fold struct {
 	tally   catalogue.Tally
 	samples []sample // one for each series of the set
+	server  int      // index + 1 of the target of all its records; 0 = they may have several
 }
 
 func newFold(s *Set) *fold {
@@ -173,6 +174,13 @@ func (f *fold) results(s *Set, t *catalogue.Totals, curves map[catalogue.CurveKi
 				*res = c
 			}
 		case r.Lag != nil, r.Power != nil, r.Bounded != "":
+		case r.Trip:
+			if !math.IsNaN(s.network.to(f.server)) {
+				s.network.fill(res, r)
+			}
+		case r.LessTrip != "":
+			base := s.byTag[r.LessTrip]
+			fillLess(res, s.series[base].row, []lessened{{f.samples[base], s.network.to(f.server)}})
 		case r.Base != "":
 			base := s.byTag[r.Base]
 			f.samples[base].fillAdjusted(res, s.series[base].row, f.tally.Errors)

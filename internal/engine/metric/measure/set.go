@@ -34,6 +34,7 @@ type Set struct {
 	turns      []*fold // of the records of conversations of several turns, by turn
 	sessions   sessions
 	disk       timeline.Disk
+	network    *Network // nil = the round trips are not known
 
 	sketched  bool // the values of single requests exceeded the budget
 	unchecked int  // records since the budget was last checked
@@ -109,9 +110,11 @@ func NewSet(o Options) (*Set, error) {
 	if s.slos, s.tally.SLOs, err = resolveSLOs(s); err != nil {
 		return nil, fmt.Errorf("read objectives: %w", err)
 	}
-	for range o.Targets {
+	for i := range o.Targets {
 		if o.Targets > 1 {
-			s.targets = append(s.targets, newFold(s))
+			one := newFold(s)
+			one.server = i + 1
+			s.targets = append(s.targets, one)
 		}
 	}
 	s.models = newModels(s)

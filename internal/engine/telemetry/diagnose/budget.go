@@ -10,9 +10,9 @@ import (
 
 // Segment is a part of the time to the first token.
 type Segment struct {
-	Name string  `json:"name" enums:"client,connect,send,frontend,queue,prefill,engine,server"`
+	Name string  `json:"name" enums:"client,connect,send,path,frontend,queue,prefill,engine,server"`
 	MS   float64 `json:"ms"` // the mean over the requests of the phase
-	By   string  `json:"measured_by" enums:"client,server,residual"`
+	By   string  `json:"measured_by" enums:"client,kernel,server,residual"`
 }
 
 // Budget says where the time to the first token went. It is an identity of means over the same requests: the
@@ -46,6 +46,10 @@ func budget(p *Picture, c *Client) *Budget {
 		},
 	}
 	wait := c.Wait / n * ms
+	if c.Path > 0 {
+		b.Segments = append(b.Segments, Segment{"path", c.Path * ms, "kernel"})
+		wait -= c.Path * ms
+	}
 	same := func(count float64) bool { return math.Abs(count-n) <= sameRequests*n }
 	queue, queued, hasQueue := p.mean("queue_time")
 	prefill, prefilled, hasPrefill := p.mean("prefill_time")
@@ -86,15 +90,19 @@ type Part struct {
 }
 
 // Parts returns the segments as they are shown: the client's lag, the connection and the writing of requests are
-// one. They add up to the time to the first token.
+// one, and so are the network and the frontend of the server if the round trip is not known. They add up to the time to
+// the first token.
 func (b *Budget) Parts() []Part {
 	parts := []Part{{Name: "client"}}
+	frontend := "network and frontend"
 	for _, s := range b.Segments {
 		switch s.Name {
 		case "client", "connect", "send":
 			parts[0].MS += s.MS
+		case "path":
+			parts, frontend = append(parts, Part{"network", s.MS}), "frontend"
 		case "frontend":
-			parts = append(parts, Part{"network and frontend", s.MS})
+			parts = append(parts, Part{frontend, s.MS})
 		default:
 			parts = append(parts, Part{s.Name, s.MS})
 		}
@@ -102,7 +110,7 @@ func (b *Budget) Parts() []Part {
 	return parts
 }
 
-// Line is the budget in one line, such as "TTFT 812 ms: client 2, network and frontend 35, queue 590, prefill 185".
+// Line is the budget in one line, such as "TTFT 812 ms: client 2, network 1, frontend 34, queue 590, prefill 185".
 func (b *Budget) Line() string {
 	var parts []string
 	for _, p := range b.Parts() {

@@ -3,7 +3,9 @@
 package diagnose
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"aiperfd/internal/engine/telemetry/servermap"
@@ -85,11 +87,38 @@ type Value struct {
 	Partial      bool     `json:"partial,omitempty"`
 }
 
-// Source is what was read of one target.
+// Source is what was read of one target, or of one of several processes that answer at its address.
 type Source struct {
 	URL     string
 	History *window.History
 	Servers []servermap.Server
+	Page    *window.History // all that was read of the target; nil = History
+}
+
+// Split returns the processes that answer at the address of a source, each as a source; the source itself if it shows
+// none.
+func (s Source) Split() []Source {
+	instances := s.History.Instances()
+	if instances == nil {
+		return []Source{s}
+	}
+	var out []Source
+	for _, h := range instances {
+		out = append(out, Source{URL: s.URL, History: h, Servers: s.Servers, Page: s.History})
+	}
+	return out
+}
+
+// often returns the sources that were read often enough in a window: of a process behind a balancer, fewer readings
+// tell nothing.
+func often(sources []Source, w window.Window) []Source {
+	var out []Source
+	for _, s := range sources {
+		if s.Page == nil || s.History.Readings(w) >= leastReadings {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // Client is what the client measured of a phase. Times are sums over the successes that were streamed, in
@@ -114,6 +143,8 @@ type Client struct {
 	Lag, Connect, Send, Wait, Rest float64 // due → start → connected → written → first content → end
 	InFlight                       float64 // mean number of requests at work
 	RTT                            float64 // the shortest round trip to a server, in seconds; 0 = unknown
+	// Path is the shortest round trip to the server of each request, on average, in seconds; 0 = unknown.
+	Path float64
 }
 
 // Canonical returns the canonical metrics of all sources in a window, and the levels over time that findings
@@ -123,16 +154,25 @@ func Canonical(sources []Source, w window.Window) (*Picture, []Value) {
 		window: w, levels: map[string][]window.Step{}, totals: map[string]window.Increase{},
 		times: map[string]window.Observations{},
 	}
+	var pages []*window.History
 	for _, src := range sources {
-		if n := src.History.Readings(w); len(src.Servers) > 0 {
+		page := cmp.Or(src.Page, src.History)
+		if slices.Contains(pages, page) {
+			continue // of another process
+		}
+		pages = append(pages, page)
+		if n := page.Readings(w); len(src.Servers) > 0 {
 			p.rare = p.rare || n < leastReadings
 			if p.read == 0 || n < p.read {
 				p.read = n
 			}
 		}
-		p.readings = append(p.readings, readings(src.History, w))
-		p.switches = max(p.switches, returns(src.History, src.Servers, w))
+		p.readings = append(p.readings, readings(page, w))
+		n := returns(page, src.Servers, w)
+		p.switches = max(p.switches, n)
+		p.mixed = p.mixed || n > 0 && src.Page == nil
 	}
+	sources = often(sources, w)
 	out := []Value{}
 	for _, m := range servermap.Metrics() {
 		for _, frontend := range []bool{false, true} {
@@ -150,6 +190,7 @@ type Picture struct {
 	rare     bool      // too few readings to know levels
 	read     int       // how often the page that was read least was
 	readings []reading // of each page
+	mixed    bool      // several processes answer at one address and cannot be told apart
 	switches int       // how often a page came back to a process that had answered before another one
 	levels   map[string][]window.Step
 	totals   map[string]window.Increase
@@ -204,7 +245,7 @@ func (p *Picture) add(m servermap.Metric, sources []Source, frontend bool) (Valu
 			}
 		}
 	}
-	if !found {
+	if !found || p.mixed && (m.Form == servermap.Total || m.Form == servermap.Times) { // each fall would count from 0
 		return v, false
 	}
 	switch m.Form {

@@ -159,6 +159,19 @@ func TestBudget(t *testing.T) {
 	if got, want := b.Line(), "TTFT 812 ms on average: client 2.00, network and frontend 35.0, queue 590, prefill 185"; got != want {
 		t.Errorf("line %q, want %q", got, want)
 	}
+	c.Path = 0.001
+	b = Examine(sources, whole(), &c).Budget
+	sum = 0
+	for _, s := range b.Segments {
+		sum += s.MS
+	}
+	if math.Abs(sum-b.TTFT) > 1e-9 {
+		t.Errorf("with the network, the segments add up to %v of %v ms", sum, b.TTFT)
+	}
+	if got, want := b.Line(), "TTFT 812 ms on average: client 2.00, network 1.00, frontend 34.0, queue 590, prefill 185"; got != want {
+		t.Errorf("line %q, want %q", got, want)
+	}
+	c.Path = 0
 	for name, c := range map[string]Client{
 		"other requests": {Heads: 190, Successes: 190, Streams: 100, Wait: 1}, "no stream": {Heads: 190, Successes: 190},
 	} {

@@ -310,10 +310,13 @@ func scrapeDisturbs(p *Picture, c *Client) (Finding, bool) {
 
 // behindBalancer tells that several processes answer at one address.
 func behindBalancer(p *Picture, _ *Client) (Finding, bool) {
+	told := "those that were seen three times or more are told apart by their starts, the others are left out"
+	if p.mixed {
+		told = "what they say belongs to none of them alone, so that their counts are left out"
+	}
 	return Finding{
 		Level: Notice, Value: new(float64(p.switches)),
 		Message: fmt.Sprintf("several processes answer at one address: its metrics returned to one that had answered "+
-			"before at least %s, and what they say belongs to none of them alone; name each with --server-metrics",
-			view.Plural(p.switches, "time")),
+			"before at least %s, and %s; name each with --server-metrics", view.Plural(p.switches, "time"), told),
 	}, p.switches > 0
 }

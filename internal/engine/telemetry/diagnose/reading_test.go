@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,52 @@ func TestBehindBalancer(t *testing.T) {
 			}
 			if slices.Contains(tt.want, "behind-balancer") && (len(p.Checks) > 0 || p.Budget != nil) {
 				t.Errorf("checks %+v and budget %+v of several processes", p.Checks, p.Budget)
+			}
+		})
+	}
+}
+
+// TestInstances: the counts of processes that answer in turn at one address add up, and those of one that was hardly
+// seen are left out. Without their starts they cannot be told apart.
+func TestInstances(t *testing.T) {
+	page := func(requests float64, start string) string {
+		return state{running: 4, kv: 0.5, requests: requests}.page() + start
+	}
+	for _, tt := range []struct {
+		name    string
+		page    func(second int) string
+		want    float64 // requests in the window, which is of 19 s; 0 = they are not known
+		running float64
+	}{
+		{"one process", func(i int) string { return page(float64(10*i), started(1000, "a")) }, 190, 4},
+		{"two in turn", func(i int) string { return page(float64(10*i+5000*(i%2)), started(float64(1000+i%2), "a")) }, 380, 8},
+		{"one that was seen twice", func(i int) string {
+			if i == 5 || i == 15 {
+				return page(9000+100*float64(i), started(2000, "b"))
+			}
+			return page(float64(10*i), started(1000, "a"))
+		}, 190, 4},
+		{"two that do not say when they started", func(i int) string { return page(float64(10*i+5000*(i%2)), "") }, 0, 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pages := make([]string, 22)
+			for i := range pages {
+				pages[i] = tt.page(i)
+			}
+			var sources []Source
+			for _, s := range read(pages, 0) {
+				sources = append(sources, s.Split()...)
+			}
+			p := Examine(sources, whole(), &Client{})
+			requests := 0.0
+			if v := p.Value("requests"); v != nil {
+				requests = *v.Total
+			}
+			if math.Abs(requests-tt.want) > 1e-9 {
+				t.Errorf("%v requests, want %v", requests, tt.want)
+			}
+			if v := p.Value("running"); v == nil || math.Abs(*v.Avg-tt.running) > 1e-9 {
+				t.Errorf("running %+v, want %v", v, tt.running)
 			}
 		})
 	}

@@ -27,6 +27,8 @@ type Energy struct {
 	Integrated *float64 `json:"integrated_joules,omitempty"`
 	// Refresh is the longest time between two changes of the values; nil = they never changed.
 	Refresh *float64 `json:"refresh_seconds,omitempty"`
+	// Net is the energy without what the card would have used idle; nil = that was not measured.
+	Net *float64 `json:"net_joules,omitempty"`
 	// Partial means that the counter began again, or that the card was there for a part of the window only.
 	Partial bool `json:"partial,omitempty"`
 }

@@ -347,5 +347,8 @@ func (s *Sum) Line() string {
 			line += " ±" + view.Percent(*s.Bound / *s.Energy)
 		}
 	}
+	if s.Net != nil {
+		line += ", " + view.Figure(*s.Net) + " J more than idle"
+	}
 	return line
 }

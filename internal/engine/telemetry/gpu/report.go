@@ -17,6 +17,7 @@ type Report struct {
 	Phases    []Phase           `json:"phases"`                            // those that ended, in order; empty = no device was seen
 	// Profiling is all profiling phases together, from the first start to the last end; nil = no device was seen.
 	Profiling *Phase   `json:"profiling,omitempty"`
+	Idle      *Phase   `json:"idle,omitempty"`   // before the first phase, while nothing was sent; nil = it was not measured
 	Latest    []Latest `json:"latest,omitempty"` // of each card
 	Curves    *Curves  `json:"curves,omitempty"` // over the time of all phases; nil = there are too few readings
 }
@@ -79,11 +80,15 @@ type Sum struct {
 	Cards  int      `json:"cards"`
 	Energy *float64 `json:"energy_joules,omitempty"` // nil = of no card is it known
 	Bound  *float64 `json:"error_bound_joules,omitempty"`
-	Power  *float64 `json:"power_watts,omitempty"`      // energy by time
-	Mean   *float64 `json:"mean_power_watts,omitempty"` // sum of the mean readings
-	Peak   *float64 `json:"peak_power_watts,omitempty"` // of all cards at the same time
-	Limit  *float64 `json:"power_limit_watts,omitempty"`
-	Util   *float64 `json:"util_percent,omitempty"` // the mean of the cards
+	// Net is the energy without what the cards would have used idle, with the bound of its error; nil = that was not
+	// measured, of a card at least.
+	Net      *float64 `json:"net_energy_joules,omitempty"`
+	NetBound *float64 `json:"net_error_bound_joules,omitempty"`
+	Power    *float64 `json:"power_watts,omitempty"`      // energy by time
+	Mean     *float64 `json:"mean_power_watts,omitempty"` // sum of the mean readings
+	Peak     *float64 `json:"peak_power_watts,omitempty"` // of all cards at the same time
+	Limit    *float64 `json:"power_limit_watts,omitempty"`
+	Util     *float64 `json:"util_percent,omitempty"` // the mean of the cards
 }
 
 // Options configure an examination.
