@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/telemetry/window"
 )
 
@@ -62,6 +63,9 @@ func (r *Recorder) writeLine(t *target, during *phase) {
 	if p := during; p != nil {
 		fmt.Fprintf(&b, `,"benchmark_phase":%s,"phase_index":%d,"phase_name":%s,"phase_kind":%s`,
 			quote(string(p.Kind)), p.Index, quote(p.Name), quote(string(p.Kind)))
+		if p.Kind == bench.Profiling {
+			fmt.Fprintf(&b, `,"profiling_index":%d`, p.earlier)
+		}
 	}
 	b.WriteString("}\n")
 	r.lines.write(b.Bytes())

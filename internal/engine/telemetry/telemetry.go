@@ -97,6 +97,7 @@ type phase struct {
 	Phase
 	from, to time.Duration    // to = 0: it has not ended
 	client   *diagnose.Client // nil until it has ended
+	earlier  int              // profiling phases that began before it
 }
 
 // Phase identifies a phase.
@@ -276,7 +277,13 @@ func (r *Recorder) counted() (sum float64) {
 func (r *Recorder) BeginPhase(p Phase, at time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.phases = append(r.phases, phase{Phase: p, from: at})
+	one := phase{Phase: p, from: at}
+	for i := range r.phases {
+		if r.phases[i].Kind == bench.Profiling {
+			one.earlier++
+		}
+	}
+	r.phases = append(r.phases, one)
 }
 
 // EndPhase says when a phase has ended, and what the client measured of it.
