@@ -276,6 +276,9 @@ func overall(metrics []MetricAnswer) Judgement {
 
 // decide says what would decide the open metrics: the runs that find a change of the margin.
 func (a *Answer) decide() string {
+	if a.Verdict == Invalid {
+		return "give the load generator a machine or cores of its own, and measure again"
+	}
 	var runs float64
 	for i := range a.Metrics {
 		m := &a.Metrics[i]

@@ -179,9 +179,9 @@ func TestJudgeLoads(t *testing.T) {
 	}
 	const want = `Not comparable: the runs put different loads on their servers
 
-differs: /phases/0/concurrency 4, 8
-compare runs of the same load, or accept a difference: --allow POINTER
-compared: /endpoint/urls/0 http://a, http://b
+Differs: /phases/0/concurrency 4, 8
+What to do: compare runs of the same load, or accept a difference with --allow and what stands behind "Differs".
+Compared: /endpoint/urls/0 http://a, http://b
 `
 	if got.Verdict != NotComparable || got.Text(0) != want {
 		t.Errorf("%s:\n%s\nwant:\n%s", got.Verdict, got.Text(0), want)

@@ -93,14 +93,14 @@ func (r *RuleAnswer) number(v *float64) string {
 func (a *GateAnswer) notes() []string {
 	var out []string
 	if a.Baseline != nil {
-		name := "baseline: "
+		name := "Baseline: "
 		if a.Baseline.Name != "" {
 			name += fmt.Sprintf("%s@%d, ", a.Baseline.Name, a.Baseline.Revision)
 		}
 		out = append(out, name+view.Plural(len(a.Baseline.Runs), "run"))
 	}
 	for i := range a.Load {
-		out = append(out, "differs: "+describeDifference(&a.Load[i]))
+		out = append(out, "Differs: "+describeDifference(&a.Load[i]))
 	}
 	for i := range a.Rules {
 		if r := &a.Rules[i]; r.Reason != "" {
@@ -108,16 +108,16 @@ func (a *GateAnswer) notes() []string {
 		}
 	}
 	for i := range a.Subject {
-		out = append(out, "compared: "+describeDifference(&a.Subject[i]))
+		out = append(out, "Compared: "+describeDifference(&a.Subject[i]))
 	}
 	for _, d := range a.Doubts {
-		out = append(out, "doubt: "+d.Message)
+		out = append(out, "Doubt: "+d.Message)
 	}
 	if a.Stop != "" {
-		out = append(out, "stopped: "+a.Stop)
+		out = append(out, "Stopped: "+a.Stop)
 	}
 	if a.Decide != "" {
-		out = append(out, "what would decide it: "+a.Decide)
+		out = append(out, "What would decide it: "+a.Decide)
 	}
 	return out
 }

@@ -53,10 +53,10 @@ time_to_first_token:p95<+5%       100        110  ms    +10.0 %  +6.3 % to +13.8
 time_to_first_token:p95<110         –        110  ms          –  106 to 115            3  inconclusive
 request_latency<6                   –          –  ms          –  –                     –  invalid
 
-baseline: main@2, 3 runs
+Baseline: main@2, 3 runs
 time_to_first_token:p95<110: 110 ms (interval 106 to 115), inconclusive: the interval contains the limit
 request_latency<6: invalid: the load generator distorted it in a run of the candidate
-what would decide it: the candidate is so near the limit that no sensible number of runs decides it
+What would decide it: the candidate is so near the limit that no sensible number of runs decides it
 `
 	a := example(t)
 	if got := a.Text(0); got != want {

@@ -165,10 +165,11 @@ func (a *Answer) Table(title string) view.Table {
 func (a *Answer) Notes() []string {
 	var out []string
 	for _, d := range a.Load {
-		out = append(out, "differs: "+describeDifference(&d))
+		out = append(out, "Differs: "+describeDifference(&d))
 	}
 	if len(a.Load) > 0 {
-		out = append(out, "compare runs of the same load, or accept a difference: --allow POINTER")
+		out = append(out, "What to do: compare runs of the same load, or accept a difference with --allow and what "+
+			"stands behind \"Differs\".")
 	}
 	if len(a.Metrics) > 0 && a.SpeaksFor == theseRuns {
 		out = append(out, fmt.Sprintf("The answer is about these runs: another run of the same configuration may differ. "+
@@ -190,13 +191,13 @@ func (a *Answer) Notes() []string {
 		out = append(out, fmt.Sprintf("%s: %s", enumerate(reasons[reason]), reason))
 	}
 	for _, d := range a.Subject {
-		out = append(out, "compared: "+describeDifference(&d))
+		out = append(out, "Compared: "+describeDifference(&d))
 	}
 	for _, d := range a.Doubts {
-		out = append(out, "doubt: "+d.Message)
+		out = append(out, "Doubt: "+d.Message)
 	}
 	if a.Decide != "" {
-		out = append(out, "what would decide it: "+a.Decide)
+		out = append(out, "What would decide it: "+a.Decide)
 	}
 	return out
 }

@@ -365,7 +365,8 @@ func (c *Course) Decide(a *Answer) string {
 	}
 	if n := len(a.Blocks); n > 0 {
 		each := a.Blocks[n-1].To / time.Duration(n)
-		text += fmt.Sprintf(" (%s at this load)", (time.Duration(most) * each).Round(time.Minute))
+		minutes := max(1, int64((time.Duration(most)*each).Round(time.Minute)/time.Minute))
+		text += fmt.Sprintf("; at this load they take about %s (--budget)", view.Plural(minutes, "minute"))
 	}
 	return text
 }
