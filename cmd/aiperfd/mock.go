@@ -48,7 +48,8 @@ the environment over the file.
 
 Routes: those of the endpoint types; GET /v1/models, /v1/models/NAME,
 /v1/responses/ID (the most recent ones), /health, /ping, /version, /load,
-/server_info, /metrics (vLLM's names), /dcgm/metrics (GPU exporter),
+/server_info, /metrics (of the server that --metrics names), /vllm/metrics,
+/sglang/metrics, /trtllm/metrics, /dcgm/metrics (GPU exporter),
 /mock/summary and /mock/requests?limit=N (what the server did, by its own
 clock), /mock/state, /mock/cases; POST /sleep, /wake_up, /reset_prefix_cache,
 /start_profile, /stop_profile.
@@ -87,6 +88,7 @@ type mockFlags struct {
 	cases     string
 	tls       mockTLS
 	preset    string
+	spans     string       // URL that gets spans; empty = none
 	batch     batch.Params // see [batchFlags]
 	opt       options.Options
 }
@@ -159,6 +161,12 @@ func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.GPURefresh, "gpu-refresh", 0,
 		"how often /dcgm/metrics collects its values, as dcgm-exporter -c does; 0 = whenever it is read")
 	fs.DurationVar(&o.GPULag, "gpu-lag", 0, "how much later /dcgm/metrics shows what it has collected")
+	fs.StringVar(&f.spans, "otlp-traces-endpoint", "",
+		"send spans of requests with a sampled traceparent to this `URL` (OTLP/HTTP), with vLLM's attributes")
+	fs.DurationVar(&o.Spans.Delay, "otlp-traces-delay", options.DefaultSpanDelay, "how long spans are kept before they are sent")
+	choiceVar(fs, &o.Metrics, "metrics", "whose metrics the server exposes; each also has a page of its own, such as /sglang/metrics")
+	fs.DurationVar(&o.MetricsReset, "metrics-reset", 0,
+		"when all metrics begin again at zero, once, as those of a restarted server do; 0 = never")
 	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "also export metrics under vLLM's old names")
 	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "ignore X-Mock- headers of requests")
 	fs.StringVar(&f.cases, "cases", "",
@@ -333,6 +341,11 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 			return err
 		}
 		f.opt.Cases = list
+	}
+	if f.spans != "" {
+		if f.opt.Spans.Send, err = spanSender(f.spans, f.logger(cmd)); err != nil {
+			return exitWith(exitUsage, err)
+		}
 	}
 	server, err := mock.New(f.opt)
 	if err != nil {

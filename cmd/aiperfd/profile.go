@@ -71,6 +71,9 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 
 // run performs the benchmark, or the study, in the foreground.
 func (c *benchmarkCommand) run(ctx context.Context, out io.Writer) error {
+	if b := &c.document.Benchmark; b.OTel.Receive && b.Runtime.APIPort == nil {
+		return exitWith(exitUsage, errors.New("--otel-receive: needs --api-port, at which servers send their spans"))
+	}
 	makeFolder := app.MakeFolder
 	if c.document.Study() != nil {
 		makeFolder = app.MakeStudyFolder

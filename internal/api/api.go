@@ -29,6 +29,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/otlp"
 	"aiperfd/internal/run"
 )
 
@@ -67,6 +68,8 @@ type Options struct {
 	// Simulator returns the simulated server, and starts it if necessary; nil = there is
 	// none. The error is *[allow.Denied] if runs must not reach it.
 	Simulator func() (wire.Simulator, error)
+	// Spans takes spans of servers for the active runs that want them; false = there is none. nil = nothing takes them.
+	Spans     func([]otlp.ServerSpan) bool
 	Baselines baselines.Kept // nil = this process keeps none
 	// ProbeTelemetry says what pages of metrics are; nil = it cannot be asked. The error is *[allow.Denied] if runs must
 	// not reach one of them.

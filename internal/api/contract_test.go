@@ -124,6 +124,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/baselines", "", nil}, {"GET", "/api/baselines/main", "", nil}, {"GET", "/api/baselines/x", "", nil},
 		{"GET", "/api/baselines/main/1", "", nil}, {"GET", "/api/baselines/main/2", "", nil}, {"GET", "/api/baselines/main/x", "", nil},
 		{"DELETE", "/api/baselines/main/1", "", nil}, {"DELETE", "/api/baselines/main/1", "", nil}, {"DELETE", "/api/baselines/main", "", nil},
+		{"POST", "/v1/traces", "{}", []string{"Content-Type: application/json"}}, {"POST", "/v1/traces", "{", nil},
 		{"POST", "/api/telemetry/probe", `{"urls":["h:8000"]}`, []string{"Content-Type: application/json"}},
 		{"POST", "/api/telemetry/probe", `{"urls":[]}`, []string{"Content-Type: application/json"}},
 		{"POST", "/api/telemetry/probe", "{", nil},

@@ -91,6 +91,11 @@ func (f *fakeEngine) Paths(context.Context, *run.Run) (*paths.Report, error) { r
 // OTel returns nothing: no run of a test has a collector.
 func (f *fakeEngine) OTel(context.Context, *run.Run) (*otel.Report, error) { return nil, nil }
 
+// ServerSpans returns nothing: no run of a test has spans.
+func (f *fakeEngine) ServerSpans(context.Context, *run.Run) (*otel.ServerSpans, error) {
+	return nil, nil
+}
+
 // Devices returns nothing: no run of a test has accelerators.
 func (f *fakeEngine) Devices(context.Context, *run.Run) (*gpu.Report, error) {
 	return nil, nil

@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/results"
 	"aiperfd/internal/api/runs"
+	"aiperfd/internal/api/spans"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/run"
 )
@@ -213,6 +214,7 @@ func (s *Server) serviceRoutes() []route {
 		get("/api/queue", own.getQueue, none()),
 		change("pause-queue", http.MethodPost, "/api/queue/pause", access.Admin, own.pause),
 		change("resume-queue", http.MethodPost, "/api/queue/resume", access.Admin, own.resume),
+		change("", http.MethodPost, "/v1/traces", access.Submit, (&spans.Handler{Out: s.out, Take: s.Spans}).Receive),
 		change("", http.MethodPost, "/api/telemetry/probe", access.Submit, probes.serve),
 		change("start-simulator", http.MethodPost, "/api/simulator", access.Submit, own.startSimulator),
 		get("/api/session", own.getSession, none()),

@@ -145,8 +145,9 @@ func newApp(o options) (*app, error) {
 		return nil, err
 	}
 	a.server, err = api.New(api.Options{
-		Simulator: o.simulator.source(), Baselines: baselinesOf(o.db), ProbeTelemetry: a.engine.ProbeTelemetry,
-		Runs: runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: config.Resolved,
+		Simulator: o.simulator.source(), Baselines: baselinesOf(o.db), Spans: a.engine.ReceiveSpans,
+		ProbeTelemetry: a.engine.ProbeTelemetry,
+		Runs:           runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: config.Resolved,
 		Load: func(ctx context.Context, data []byte, format config.Format) (apiruns.Loaded, error) {
 			load := o.Load
 			load.Done = ctx.Done()

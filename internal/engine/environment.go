@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry"
 	"aiperfd/internal/engine/telemetry/push"
+	"aiperfd/internal/engine/telemetry/serverspans"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/run"
 )
@@ -56,6 +57,8 @@ type live struct {
 	paths atomic.Pointer[collect.PathRecorder]
 	// senders send metrics and spans to collectors; nil like servers.
 	senders atomic.Pointer[push.Senders]
+	// spans joins spans of servers with requests; nil before and after that, and if it is off.
+	spans   atomic.Pointer[serverspans.Joiner]
 	process processMeter
 }
 

@@ -174,6 +174,25 @@ func (h *History) OTel(ctx context.Context, r *run.Run) (*otel.Report, error) {
 	return files.OTel()
 }
 
+// ServerSpans returns what the spans of servers say of a run, while it is active so far; nil = none are received. It
+// waits while too many others are read.
+func (h *History) ServerSpans(ctx context.Context, r *run.Run) (*otel.ServerSpans, error) {
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer h.reading.Release(1)
+	if j := h.engine.job(r.ID); j != nil {
+		if live := j.live.spans.Load(); live != nil {
+			return live.Report(), nil
+		}
+	}
+	files, err := h.files(r)
+	if err != nil {
+		return nil, err
+	}
+	return files.ServerSpans()
+}
+
 // ServerSummaries returns the metrics of the servers of a run in AIPerf's shape, as [History.Servers] does.
 func (h *History) ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error) {
 	if err := h.reading.Acquire(ctx, 1); err != nil {

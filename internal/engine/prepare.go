@@ -25,6 +25,7 @@ import (
 	"aiperfd/internal/engine/telemetry"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/telemetry/push"
 	"aiperfd/internal/engine/transport"
@@ -69,9 +70,10 @@ type prepared struct {
 	devices *gpu.Report
 	// paths keeps what the kernel counts of the connections; nil if it is off.
 	paths   *collect.PathRecorder
-	path    *paths.Report // nil before the observers have ended, and if nothing was counted
-	senders push.Senders  // to OpenTelemetry collectors
-	trips   *roundTrips   // of the probes of the network; nil = the document does not ask for them
+	path    *paths.Report     // nil before the observers have ended, and if nothing was counted
+	senders push.Senders      // to OpenTelemetry collectors
+	spans   *otel.ServerSpans // of servers; nil before the observers have ended, and if none are received
+	trips   *roundTrips       // of the probes of the network; nil = the document does not ask for them
 	// jobs collects the plays of recorded sessions; nil = the dataset has none.
 	jobs *agents.Jobs
 }
@@ -198,6 +200,7 @@ func (x *prepared) observe(env *environment) {
 		x.readPaths(env),
 		x.probeNetwork(env),
 		x.collectJobs(),
+		receiveSpans(x.plan, env, x.files, &x.spans),
 		sendMetrics(x.plan, env, &x.senders),
 		sendSpans(x.plan, x.clock, env, &x.senders),
 		collect.NewTwin(env.twin),

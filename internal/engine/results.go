@@ -63,7 +63,7 @@ func (x *execution) results(r *run.Run) *report.Input {
 			Example: with.records.MalformedEvent(), Impossible: with.records.Impossible.Load(),
 			Crashes: with.faults.Count(),
 		},
-		Sharing: with.client.Shared(), Server: with.server, GPU: with.devices, Path: with.path, OTel: with.senders.Report(),
+		Sharing: with.client.Shared(), Server: with.server, GPU: with.devices, Path: with.path, OTel: with.senders.Report(), Spans: with.spans,
 		Jobs: with.jobs, Network: with.trips.network(with.path),
 	}
 	if err := with.work.Err(); err != nil {

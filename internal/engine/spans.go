@@ -16,7 +16,7 @@ import (
 
 // traces returns the traces of the run.
 func traces(p *plan.Plan, env *environment) *otlp.Traces {
-	return otlp.NewTraces(env.id, p.Document.Benchmark.OTel.TracesSample)
+	return otlp.NewTraces(env.id, p.Document.Benchmark.OTel.Sample())
 }
 
 // traceparent returns what makes the header of that name; nil = no request has one.

@@ -90,7 +90,9 @@ func (a *accelerator) step(at int64) (took time.Duration, ok bool) {
 			to.ticket.admit(to.choice, at, q.Cached)
 		}
 	}
-	a.s.metrics.iterationTokens.Observe(float64(a.engine.Stats().StepTokens))
+	m, stats := a.s.metrics(), a.engine.Stats()
+	m.iterationTokens.Observe(float64(stats.StepTokens))
+	m.late.scheduled(stats, len(a.engine.Admitted()) > 0, at)
 	return took, true
 }
 
@@ -99,14 +101,16 @@ func (a *accelerator) deliver(at int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.working = false
-	size := a.engine.Stats().StepRunning
+	stats := a.engine.Stats()
+	a.s.metrics().late.completed(stats)
+	size := stats.StepRunning
 	a.s.gpus.spend(at, time.Duration(at-a.began), float64(size)/float64(a.params.MaxSequences))
 	for _, q := range a.emitted {
 		to, ok := a.slots[q]
 		if !ok {
 			continue // the client has left during the step
 		}
-		a.s.metrics.verified(to.ticket.emit(to.choice, q, size, at)...)
+		a.s.metrics().verified(to.ticket.emit(to.choice, q, size, at)...)
 		if q.Done() {
 			to.ticket.preempted(q.Preemptions)
 			delete(a.slots, q)

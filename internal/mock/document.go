@@ -154,7 +154,7 @@ func (d *document) done() {
 	x.s.sent.Add(int64(t.OutputTokens))
 	if x.ticket == nil {
 		for i := range x.Choices {
-			x.s.metrics.verified(x.Choices[i].Drafts...)
+			x.s.metrics().verified(x.Choices[i].Drafts...)
 		}
 	}
 	if x.metrics != nil {

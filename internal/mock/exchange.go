@@ -172,7 +172,7 @@ func (x *exchange) prepare() {
 		}
 	}
 	if !x.Request.NoModel {
-		x.metrics = x.s.metrics.forModel(x.Request.Model)
+		x.metrics = x.s.metrics().forModel(x.Request.Model)
 	}
 	opt := x.Options
 	x.ITL = opt.ITL
@@ -302,6 +302,9 @@ func (x *exchange) countEnd(err error) {
 			m.finished(x.Choices[i].Finish)
 		}
 		m.span(requestLatency, t.AcceptNs, t.EndNs)
+		if x.s.spans != nil {
+			x.s.spans.answered(x)
+		}
 	case errors.Is(err, errFaulted):
 		m.finished("error")
 	default:

@@ -12,9 +12,9 @@ import (
 )
 
 // frontServes reports whether the front may serve: not with an accelerator or with
-// options that delay parts of a response.
+// options that delay parts of a response or need all headers of a request.
 func frontServes(s *Server) bool {
-	return s.accelerator == nil && len(s.opt.Faults) == 0 && s.opt.Comments == 0 && s.opt.Split == options.SplitNone
+	return s.accelerator == nil && s.spans == nil && len(s.opt.Faults) == 0 && s.opt.Comments == 0 && s.opt.Split == options.SplitNone
 }
 
 func frontOptions(s *Server, keepAlive time.Duration) front.Options {

@@ -32,7 +32,7 @@ func (x *exchange) submit(ctx context.Context, p *jobs.Protocol) error {
 	}
 	x.ITL = x.Options.ITL
 	x.Choices = x.Model.Plan(x.Request, false)
-	x.metrics = x.s.metrics.forModel(x.Request.Model)
+	x.metrics = x.s.metrics().forModel(x.Request.Model)
 	x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
 	j := &jobs.Job{ID: x.jobID(), Submitted: x.Now(), End: jobs.Done, Expiry: asyncExpiry}
 	if rule := x.fault.rule; rule != nil && rule.Action == options.ActJob {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/batch"
@@ -21,10 +20,14 @@ const maxModelLabels = 100
 const otherModel = "other"
 
 // metrics is the registry of one server, with the names, labels and buckets of
-// vLLM's exporter.
+// vLLM's exporter, and the pages of other servers that are made of it.
 type metrics struct {
-	handler    http.Handler
+	handlers   map[string]http.Handler // by Options.Metrics
 	registry   *prometheus.Registry
+	since      batch.Stats // of the engine when the metrics began
+	late       lateStats
+	cached     *prometheus.CounterVec // of SGLang, by model_name
+	renewed    bool                   // they have begun again
 	prompt     *prometheus.CounterVec
 	generation *prometheus.CounterVec
 	success    *prometheus.CounterVec
@@ -40,6 +43,7 @@ type metrics struct {
 // modelMetrics are the metrics of one model, looked up once per request.
 type modelMetrics struct {
 	promptTokens     prometheus.Counter
+	cachedTokens     prometheus.Counter
 	generationTokens prometheus.Counter
 	histograms       [histograms]prometheus.Observer
 	ends             map[string]prometheus.Counter // by finished_reason
@@ -70,7 +74,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	m := &metrics{
 		registry:   reg,
-		handler:    promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
+		since:      s.engineStats(),
 		models:     make(map[string]*modelMetrics),
 		prompt:     counter("vllm:prompt_tokens_total", "Number of prefill tokens processed."),
 		generation: counter("vllm:generation_tokens_total", "Number of generation tokens processed."),
@@ -82,6 +86,7 @@ func newMetrics(s *Server) *metrics {
 		reg.MustRegister(m.histograms[i])
 	}
 	m.addEngine(s)
+	m.addPages(s)
 	for _, name := range s.model.Models() {
 		m.forModel(name) // makes every series exist from the start
 	}
@@ -108,6 +113,7 @@ func (m *metrics) forModel(name string) *modelMetrics {
 	}
 	const engine = "0"
 	made := &modelMetrics{
+		cachedTokens:     m.cached.WithLabelValues(name),
 		promptTokens:     m.prompt.WithLabelValues(name, engine),
 		generationTokens: m.generation.WithLabelValues(name, engine),
 		ends:             make(map[string]prometheus.Counter),
@@ -203,7 +209,7 @@ func (m *metrics) addEngine(s *Server) {
 	counter := func(name, help string, value func(batch.Stats) int64) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "vllm:" + name, Help: help, ConstLabels: labels,
-		}, func() float64 { return float64(value(s.engineStats())) }))
+		}, func() float64 { return float64(value(s.engineStats()) - value(m.since)) }))
 	}
 	gauge("num_requests_running", "Number of requests in service.", func() float64 {
 		return float64(s.engineStats().Running)
@@ -292,6 +298,7 @@ func (m *modelMetrics) ended(x *exchange) {
 	if longest > 1 && first > 0 && (t.Stream || x.ticket != nil) {
 		m.spread(perOutputToken, first, last, longest-1)
 	}
+	m.cachedTokens.Add(float64(x.cachedTokens()))
 	m.histograms[promptLength].Observe(float64(t.PromptTokens))
 	m.histograms[generationLength].Observe(float64(t.OutputTokens))
 	m.histograms[maxGenerationLength].Observe(float64(longest))

@@ -47,7 +47,7 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 0
 			"vllm:generation_tokens_total", "vllm:num_requests_running", "vllm:num_requests_waiting",
 			"vllm:prompt_tokens_total", "vllm:request_success_total",
 		}
-		if err := testutil.GatherAndCompare(r.server.metrics.registry, strings.NewReader(want), names...); err != nil {
+		if err := testutil.GatherAndCompare(r.server.metrics().registry, strings.NewReader(want), names...); err != nil {
 			t.Error(err)
 		}
 		text := r.get("/metrics").body
@@ -63,7 +63,7 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 0
 				t.Errorf("/metrics lacks %s", line)
 			}
 		}
-		problems, err := testutil.GatherAndLint(r.server.metrics.registry)
+		problems, err := testutil.GatherAndLint(r.server.metrics().registry)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,12 +105,12 @@ func TestModelLabelsAreBounded(t *testing.T) {
 	}
 	defer s.Close()
 	for i := range 3 * maxModelLabels {
-		s.metrics.forModel(fmt.Sprintf("model-%d", i)).promptTokens.Inc()
+		s.metrics().forModel(fmt.Sprintf("model-%d", i)).promptTokens.Inc()
 	}
-	if n := testutil.CollectAndCount(s.metrics.prompt); n != maxModelLabels+1 {
+	if n := testutil.CollectAndCount(s.metrics().prompt); n != maxModelLabels+1 {
 		t.Errorf("%d model names, want %d and %q", n, maxModelLabels, otherModel)
 	}
-	if got := testutil.ToFloat64(s.metrics.prompt.WithLabelValues(otherModel, "0")); got != 2*maxModelLabels+1 {
+	if got := testutil.ToFloat64(s.metrics().prompt.WithLabelValues(otherModel, "0")); got != 2*maxModelLabels+1 {
 		t.Errorf("%q counts %v", otherModel, got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/mock/api/media"
 	"aiperfd/internal/mock/api/text"
 	"aiperfd/internal/mock/api/vectors"
+	"aiperfd/internal/mock/options"
 )
 
 // route is one row of the table of routes.
@@ -166,7 +167,11 @@ func (t *routes) addServer() {
 	}
 	t.open(http.MethodGet, about(api.ServeHealth), "/health")
 	t.open(http.MethodGet, serveVersion, "/version")
-	t.open(http.MethodGet, serveMetrics, "/metrics", "/vllm/metrics")
+	t.open(http.MethodGet, serveMetrics, "/metrics")
+	t.open(http.MethodGet, serveSecondMetrics, "/prometheus/metrics")
+	for _, of := range options.Choices("metrics") {
+		t.open(http.MethodGet, pageOf(of), "/"+of+"/metrics")
+	}
 	t.open(http.MethodGet, serveGPUMetrics, "/dcgm/metrics")
 	t.open(http.MethodGet, serveLoad, "/load")
 	t.open(http.MethodGet, serveServerInfo, "/server_info")

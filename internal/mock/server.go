@@ -33,6 +33,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"aiperfd/internal/mock/api"
@@ -52,12 +53,13 @@ type Server struct {
 	handler http.Handler
 
 	gpuHandler http.Handler // of /dcgm/metrics
-	metrics    *metrics
+	pages      atomic.Pointer[metrics]
 	gpus       *cards
 	cases      *caseSet
 	truths     truths
 
-	accelerator *accelerator // nil: requests are independent
+	accelerator *accelerator  // nil: requests are independent
+	spans       *spanExporter // nil: none are sent
 
 	bodies, frames sync.Pool // *bytes.Buffer, *api.Buffer
 
@@ -83,7 +85,7 @@ func New(opt options.Options) (*Server, error) {
 	}
 	s.model = api.NewModel(s.opt, s.now, s.ready)
 	s.routes = newRoutes(s)
-	s.metrics = newMetrics(s)
+	s.pages.Store(newMetrics(s))
 	s.gpus = newGPUs(s)
 	s.cases = newCases(opt.Cases)
 	s.gpuHandler = newGPUHandler(s.gpus, opt.Seed, s.now, s.cacheUsage)
@@ -93,6 +95,9 @@ func New(opt options.Options) (*Server, error) {
 	}
 	if opt.Accelerator != nil {
 		s.accelerator = startAccelerator(s, *opt.Accelerator)
+	}
+	if opt.Spans.Send != nil {
+		s.spans = startSpans(s)
 	}
 	return s, nil
 }
@@ -127,8 +132,14 @@ func (s *Server) Close() error {
 	if s.accelerator != nil {
 		<-s.accelerator.ended // at once: the server has stopped
 	}
+	if s.spans != nil {
+		<-s.spans.ended // when the last ones are sent
+	}
 	return errors.Join(err, s.truths.close())
 }
+
+// metrics returns the metrics since the start or their reset.
+func (s *Server) metrics() *metrics { return s.pages.Load() }
 
 func (s *Server) ready() bool { return s.since() >= s.opt.ReadyAfter }
 

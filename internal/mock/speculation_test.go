@@ -114,7 +114,7 @@ vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="m"} %d
 vllm:spec_decode_num_drafts_total{engine="0",model_name="m"} %d
 `, 2*accepted, 6*got.Steps, 2*got.Steps)
 		synctest.Wait()
-		if err := testutil.GatherAndCompare(r.server.metrics.registry, strings.NewReader(counters),
+		if err := testutil.GatherAndCompare(r.server.metrics().registry, strings.NewReader(counters),
 			"vllm:spec_decode_num_accepted_tokens_total", "vllm:spec_decode_num_draft_tokens_total", "vllm:spec_decode_num_drafts_total"); err != nil {
 			t.Error(err)
 		}

@@ -180,10 +180,6 @@ func serveVersion(_ *Server, w http.ResponseWriter, _ *http.Request) {
 	api.OK(w, map[string]string{"version": api.Version})
 }
 
-func serveMetrics(s *Server, w http.ResponseWriter, r *http.Request) {
-	s.metrics.handler.ServeHTTP(w, r)
-}
-
 // respondLine is [api.OK] for what people read: with a line end.
 func respondLine(w http.ResponseWriter, v any) {
 	api.Respond(w, http.StatusOK, append(api.AppendJSON(nil, v), '\n'))

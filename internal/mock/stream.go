@@ -270,7 +270,7 @@ func (c *cadence) count() {
 		one := &choices[i]
 		from, to := one.Steps(c.sent), one.Steps(c.sent+c.size)
 		if one.Drafts != nil && to > from {
-			c.st.x.s.metrics.verified(one.Drafts[from:to]...)
+			c.st.x.s.metrics().verified(one.Drafts[from:to]...)
 		}
 	}
 }

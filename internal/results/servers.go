@@ -35,6 +35,11 @@ func (r *Results) OTel() (*otel.Report, error) {
 	return reported(r, func(rep *export.Report) *otel.Report { return rep.OTel })
 }
 
+// ServerSpans returns what the spans of servers say of single requests; nil = none were received.
+func (r *Results) ServerSpans() (*otel.ServerSpans, error) {
+	return reported(r, func(rep *export.Report) *otel.ServerSpans { return rep.ServerSpans })
+}
+
 // reported returns a part of the report; nil for a run that measured nothing.
 func reported[T any](r *Results, part func(*export.Report) *T) (*T, error) {
 	report, _, err := r.Report()

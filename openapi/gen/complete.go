@@ -30,6 +30,8 @@ func bodies() []any {
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Session{}, wire.Validation{}, wire.Version{},
 		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, wire.Telemetry{},
+		compare.Comparison{}, compare.Answer{}, compare.Question{}, apiresults.RecordBody{}, wire.Errors{}, results.LogLine{}, results.Sweep{}, results.Agents{},
+		results.Answer{}, wire.Baselines{}, wire.BaselineRuns{}, wire.SpansTaken{},
 		compare.Comparison{}, compare.Answer{}, compare.Question{}, wire.ProbeRequest{}, wire.ProbeAnswer{}, apiresults.RecordBody{}, wire.Errors{}, results.LogLine{}, results.Sweep{}, results.Agents{},
 		results.Answer{}, wire.Baselines{}, wire.BaselineRuns{},
 	}

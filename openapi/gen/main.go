@@ -64,7 +64,7 @@ func annotations(ctx context.Context) (*openapi2.T, error) {
 	defer os.RemoveAll(out)
 	cmd := exec.CommandContext(ctx, "go", "tool", "swag", "init", "--quiet", "--outputTypes", "json", "--output", out,
 		"--parseInternal", "--generalInfo", "document.go", "--exclude", "../internal/engine/metric/catalogue",
-		"--dir", "../internal/api,../internal/api/feed,../internal/api/prom,../internal/api/report,../internal/api/results,../internal/api/runs,"+
+		"--dir", "../internal/api,../internal/api/feed,../internal/api/prom,../internal/api/report,../internal/api/results,../internal/api/runs,../internal/api/spans,"+
 			"../internal/api/wire,../internal/compare,../internal/run,../internal/engine/bench,../internal/results,"+
 			"../internal/engine/metric,../internal/engine/metric/agents,../internal/engine/verdict,../internal/engine/telemetry/diagnose,../internal/engine/telemetry/gpu,../internal/engine/telemetry/paths,../internal/engine/telemetry/otel")
 	cmd.Dir = "tools"

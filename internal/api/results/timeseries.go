@@ -42,6 +42,8 @@ type Recorded interface {
 	Agents(ctx context.Context, r *run.Run) (*results.Agents, error)
 	// OTel returns what became of what a run sends to OpenTelemetry collectors; nil = nothing is sent.
 	OTel(ctx context.Context, r *run.Run) (*otel.Report, error)
+	// ServerSpans returns what the spans of servers say of a run; nil = none are received.
+	ServerSpans(ctx context.Context, r *run.Run) (*otel.ServerSpans, error)
 	// ServerSummaries returns the metrics of the servers of a run in AIPerf's shape; empty = there are none.
 	ServerSummaries(ctx context.Context, r *run.Run) (map[string]diagnose.Summary, error)
 	// Sweep returns what the runs of a sweep say together; fs.ErrNotExist if there is none yet.

@@ -292,4 +292,6 @@ type Telemetry struct {
 	GPU    *gpu.Report      `json:"gpu"`    // null: no GPU was found
 	Path   *paths.Report    `json:"path"`   // null: the kernel was not asked, or did not say
 	OTel   *otel.Report     `json:"otel"`   // null: nothing is sent to an OpenTelemetry collector
+	// ServerSpans are of single requests; null: the spans of servers are not received.
+	ServerSpans *otel.ServerSpans `json:"server_spans"`
 }

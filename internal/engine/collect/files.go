@@ -296,6 +296,7 @@ func OpenFiles(o FileOptions) (*Files, error) {
 func removeStale(o *FileOptions, n export.Names) {
 	removeUnread(o, n.ServerMetrics+".jsonl")
 	removeUnread(o, n.Devices)
+	removeUnread(o, n.ServerSpans)
 	removeUnread(o, n.Network)
 	for _, name := range []string{n.Records, n.Raw} {
 		for part := 2; removeUnread(o, export.PartName(name, part)); part++ {

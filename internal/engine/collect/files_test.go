@@ -69,7 +69,7 @@ func TestStaleRecords(t *testing.T) {
 	for _, name := range []string{
 		"inputs.json", "outputs.json", "profile_export.jsonl", "profile_export.part0002.jsonl", "profile_export.part0003.jsonl",
 		"profile_export.parquet", "profile_export_raw.jsonl", "profile_export_raw.part0002.jsonl", "profile_export_raw.part0003.jsonl", "mine.jsonl",
-		"gpu_telemetry_export.jsonl", "profile_export_network_latency.jsonl", "server_metrics_export.jsonl",
+		"gpu_telemetry_export.jsonl", "profile_export_network_latency.jsonl", "server_metrics_export.jsonl", "server_spans.jsonl",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o600); err != nil {
 			t.Fatal(err)

@@ -29,6 +29,12 @@ func (f *Files) DeviceLines() io.WriteCloser {
 	return &lateLines{path: filepath.Join(f.values.dir, export.NamesFor(f.plan.Files.Layout.Prefix).Devices), disk: f.disk}
 }
 
+// ServerSpanLines creates the file with one line per request of which a server sent a span; it is written from the
+// first one on.
+func (f *Files) ServerSpanLines() io.WriteCloser {
+	return &lateLines{path: filepath.Join(f.values.dir, export.NamesFor(f.plan.Files.Layout.Prefix).ServerSpans), disk: f.disk}
+}
+
 // NetworkLines creates the file with one line per probe of the way to a server; it is written from the first probe on.
 func (f *Files) NetworkLines() io.WriteCloser {
 	return &lateLines{path: filepath.Join(f.values.dir, export.NamesFor(f.plan.Files.Layout.Prefix).Network), disk: f.disk}

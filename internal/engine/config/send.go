@@ -29,9 +29,23 @@ type OTel struct {
 	Histograms  string  `json:"histograms"`
 
 	TracesURL    *secret.URL `json:"tracesUrl"`    // nil = no spans are sent
-	TracesSample float64     `json:"tracesSample"` // share of traces, from 0 to 1
-	// which requests carry a traceparent: all, sampled, none; nil = sampled if spans are sent, else none
+	TracesSample *float64    `json:"tracesSample"` // share of traces, from 0 to 1; nil = see Sample
+	// which requests carry a traceparent: all, sampled, none; nil = sampled if spans are sent or received, else none
 	Propagate *string `json:"propagate"`
+	Receive   bool    `json:"receive"` // spans of servers at POST /v1/traces
+}
+
+// Sample returns the share of traces that are sampled: few of those that are sent, and all of which servers alone make
+// spans.
+func (o *OTel) Sample() float64 {
+	const few, all = 0.01, 1
+	switch {
+	case o.TracesSample != nil:
+		return *o.TracesSample
+	case o.Receive && o.TracesURL == nil:
+		return all
+	}
+	return few
 }
 
 // The values of propagate.
@@ -46,7 +60,7 @@ func (o *OTel) Propagation() string {
 	switch {
 	case o.Propagate != nil:
 		return *o.Propagate
-	case o.TracesURL != nil:
+	case o.TracesURL != nil, o.Receive:
 		return PropagateSampled
 	}
 	return PropagateNone
@@ -187,9 +201,12 @@ func checkOTel(in *input) {
 		})
 	}
 	if !traces && o.Propagation() == PropagateNone {
-		needs("needs the URL of a collector (tracesUrl), or requests that carry it (propagate)", map[string]bool{
-			"tracesSample": o.TracesSample != schema.Default[float64](otelPath+".tracesSample"),
+		needs("needs the URL of a collector (tracesUrl), requests that carry it (propagate), or servers that send spans (receive)", map[string]bool{
+			"tracesSample": o.TracesSample != nil,
 		})
+	}
+	if o.Receive && o.Propagation() == PropagateNone {
+		in.Conflict(in.shown(otelPath+".receive"), "needs requests that carry a traceparent: propagate must not be none")
 	}
 	if metrics && !o.StreamMetrics && !o.StreamTiming {
 		in.Conflict(otelPath+".streamMetricsEnabled",

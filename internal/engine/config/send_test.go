@@ -15,7 +15,7 @@ import (
 // plainOTel is the section without a collector.
 func plainOTel() OTel {
 	return OTel{
-		StreamMetrics: true, StreamTiming: true, Timeout: 10, Compression: "gzip", Histograms: "exponential", TracesSample: 0.01,
+		StreamMetrics: true, StreamTiming: true, Timeout: 10, Compression: "gzip", Histograms: "exponential",
 	}
 }
 

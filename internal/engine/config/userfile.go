@@ -103,7 +103,7 @@ func checkUserPath(name string, prefix *string) string {
 	case len(name) > 255, strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return "must have at most 255 bytes and no control characters"
 	}
-	taken := []string{"profile_export", "inputs.json", "outputs.json", "result.json", "phase", "plots", "run_config.json", "server_metrics_export", "gpu_telemetry_export", "logs"}
+	taken := []string{"profile_export", "inputs.json", "outputs.json", "result.json", "phase", "plots", "run_config.json", "server_metrics_export", "gpu_telemetry_export", "server_spans", "logs"}
 	if prefix != nil && *prefix != "" {
 		taken = append(taken, *prefix)
 	}

@@ -44,6 +44,7 @@ func (p *page) headline(r *Report) {
 		p.servers(r)
 		p.gpus(r)
 		p.path(r)
+		p.serverSpans(r)
 		from += p.lines() - before // they take no room from the warnings
 		p.clientReport(r)
 	} else {

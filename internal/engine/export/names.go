@@ -29,6 +29,7 @@ type Names struct {
 
 	ServerMetrics string // without the ending of its format
 	Devices       string // one line per GPU and reading
+	ServerSpans   string // one line per request of which a server sent a span
 	Network       string // one line per probe of the way to a server
 }
 
@@ -40,7 +41,7 @@ func (n Names) Summary(ext string) string { return strings.TrimSuffix(n.JSON, ".
 // suffix that ends like another comes before it.
 func nameSuffixes() []string {
 	all := []string{
-		"_timeslices.json", "_timeslices.csv", "_console.txt", "_raw.jsonl", "_gpu_telemetry.jsonl",
+		"_timeslices.json", "_timeslices.csv", "_console.txt", "_raw.jsonl", "_gpu_telemetry.jsonl", "_server_spans.jsonl",
 		"_network_latency.jsonl", "_accuracy.jsonl", "_server_metrics.jsonl", "_server_metrics.json",
 		"_server_metrics.csv", "_server_metrics.parquet", "_result.json", ".jsonl", ".parquet",
 	}
@@ -59,7 +60,7 @@ func NamesFor(prefix string) Names {
 		Records: "profile_export.jsonl", Tables: "profile_export.parquet", Raw: "profile_export_raw.jsonl",
 		Inputs: "inputs.json", Outputs: "outputs.json",
 		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log",
-		ServerMetrics: "server_metrics_export", Devices: "gpu_telemetry_export.jsonl",
+		ServerMetrics: "server_metrics_export", Devices: "gpu_telemetry_export.jsonl", ServerSpans: "server_spans.jsonl",
 		Network: "profile_export_network_latency.jsonl",
 	}
 	if prefix == "" {
@@ -78,7 +79,8 @@ func NamesFor(prefix string) Names {
 	}
 	n.JSON, n.CSV, n.Records, n.Tables, n.Raw = base+".json", base+".csv", base+".jsonl", base+".parquet", base+"_raw.jsonl"
 	n.Console, n.Result, n.ServerMetrics = base+"_console.txt", base+"_result.json", base+"_server_metrics"
-	n.Devices, n.Network = base+"_gpu_telemetry.jsonl", base+"_network_latency.jsonl"
+	n.Devices, n.ServerSpans = base+"_gpu_telemetry.jsonl", base+"_server_spans.jsonl"
+	n.Network = base + "_network_latency.jsonl"
 	if n.JSON == n.Inputs || n.JSON == n.Outputs {
 		n.JSON = base + "_aiperf.json" // the two names are taken
 	}

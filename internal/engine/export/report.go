@@ -72,6 +72,8 @@ type Report struct {
 
 	OTel *otel.Report `json:"otel,omitempty"` // what was sent to OpenTelemetry collectors; nil = nothing
 
+	ServerSpans *otel.ServerSpans `json:"server_spans,omitempty"` // of single requests; nil = none were received
+
 	Validity *verdict.Validity `json:"validity,omitempty"` // whether the result counts for its scenario; nil = it has none
 
 	Agents *agents.Report `json:"agents,omitempty"` // what the replay of recorded sessions measured; nil = none was replayed

@@ -191,13 +191,14 @@ func TestNamesFor(t *testing.T) {
 		JSON: "profile_export_aiperf.json", CSV: "profile_export_aiperf.csv", Records: "profile_export.jsonl", Tables: "profile_export.parquet",
 		Raw: "profile_export_raw.jsonl", Inputs: "inputs.json", Outputs: "outputs.json",
 		Console: "profile_export_console.txt", Result: "result.json", Log: "logs/aiperf.log", ServerMetrics: "server_metrics_export",
-		Devices: "gpu_telemetry_export.jsonl", Network: "profile_export_network_latency.jsonl",
+		Devices: "gpu_telemetry_export.jsonl", ServerSpans: "server_spans.jsonl", Network: "profile_export_network_latency.jsonl",
 	}, own); diff != "" {
 		t.Errorf("names without prefix (-want +got):\n%s", diff)
 	}
 	mine := own
 	mine.JSON, mine.CSV, mine.Records, mine.Tables, mine.Raw, mine.Console, mine.Result = "mine.json", "mine.csv", "mine.jsonl", "mine.parquet", "mine_raw.jsonl", "mine_console.txt", "mine_result.json"
 	mine.ServerMetrics, mine.Devices = "mine_server_metrics", "mine_gpu_telemetry.jsonl"
+	mine.ServerSpans = "mine_server_spans.jsonl"
 	mine.Network = "mine_network_latency.jsonl"
 	for _, prefix := range []string{
 		"mine", "mine.json", "mine.csv", "mine.jsonl", "mine_raw.jsonl", "mine_timeslices.csv", "mine_console.txt",

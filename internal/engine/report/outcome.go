@@ -34,12 +34,13 @@ type Input struct {
 	Tokens      Tokens
 	Responses   Responses
 	Sharing     transport.SharedCount
-	Server      *diagnose.Server // what the servers' metrics say; nil = they were not read
-	GPU         *gpu.Report      // what the accelerators did; nil = they were not read
-	Path        *paths.Report    // how the network behaved; nil = nothing was counted
-	Network     *measure.Network // the round trips to the targets, if they were measured; nil = they are not known
-	OTel        *otel.Report     // what was sent to OpenTelemetry collectors; nil = nothing
-	Jobs        *agents.Jobs     // the plays of recorded sessions; nil = the dataset has none
+	Server      *diagnose.Server  // what the servers' metrics say; nil = they were not read
+	GPU         *gpu.Report       // what the accelerators did; nil = they were not read
+	Path        *paths.Report     // how the network behaved; nil = nothing was counted
+	OTel        *otel.Report      // what was sent to OpenTelemetry collectors; nil = nothing
+	Spans       *otel.ServerSpans // of servers; nil = none were received
+	Jobs        *agents.Jobs      // the plays of recorded sessions; nil = the dataset has none
+	Network     *measure.Network  // the round trips to the targets, if they were measured; nil = they are not known
 }
 
 // Tokens describes how tokens were counted.
@@ -76,7 +77,7 @@ func Conclude(in *Input) Outcome {
 	adjust(in.Phases, in.Plan.Document, in.Network)
 	rep := Build(in.Run, &in.Plan.Measure, in.Clock, in.Phases)
 	addPower(rep, in.GPU, in.Phases)
-	rep.Path, rep.OTel, rep.Agents = in.Path, in.OTel, in.agents(rep)
+	rep.Path, rep.OTel, rep.ServerSpans, rep.Agents = in.Path, in.OTel, in.Spans, in.agents(rep)
 	rep.State, rep.Reason, rep.Cancelled = o.State, o.Reason, in.Cancelled
 	rep.Tokenizer, rep.Dataset = in.Tokens.Method, in.Dataset
 	rep.Client, rep.Server = Client(in.Phases, in.Certificate), in.Server

@@ -76,6 +76,10 @@ const (
 	StreamTypeMissing = "missing"
 	StreamTypePlain   = "text_plain"
 	StreamTypeJSON    = "json"
+
+	MetricsVLLM        = "vllm"
+	MetricsSGLang      = "sglang"
+	MetricsTensorRTLLM = "trtllm"
 )
 
 // choice is an option with a closed list of values, default first.
@@ -97,6 +101,7 @@ func (o *Options) choices() []choice {
 		{"done", &o.Done, []string{DoneYes, DoneNo, DoneTwice, DoneNoNewline, DoneNamed}},
 		{"stream-type", &o.StreamType, []string{StreamTypeRight, StreamTypeMissing, StreamTypePlain, StreamTypeJSON}},
 		{"runpod-output", &o.Jobs.Output, []string{OutputEvents, OutputTokens}},
+		{"metrics", &o.Metrics, []string{MetricsVLLM, MetricsSGLang, MetricsTensorRTLLM}},
 		{"spec-report", &o.Spec.Report, []string{SpecSummary, SpecDetailed, SpecSGLang, SpecTensorRTLLM, SpecNone}},
 	}
 }
@@ -178,11 +183,28 @@ type Options struct {
 	// second; 0 = whenever it is read. GPULag is how much later it shows them.
 	GPURefresh, GPULag time.Duration
 
-	OldMetricNames bool // /metrics has vLLM's old names as well: vllm:gpu_cache_usage_perc
+	Metrics        string // whose metrics the server has, where that server has them
+	OldMetricNames bool   // vLLM's page has old names as well: vllm:gpu_cache_usage_perc
+	// MetricsReset is when all metrics begin again at zero, once, as those of a server that is restarted do; requests
+	// in flight then are not counted. 0 = never.
+	MetricsReset time.Duration
+
+	Spans SpanOptions // of requests of sampled traces
 
 	TruthFile   string // JSONL file of api.Truth, created or truncated; "" = none
 	TruthChunks bool   // record api.Truth.ChunkNs
 	TruthLimit  int    // records kept in memory; DefaultTruthLimit
+}
+
+// DefaultSpanDelay is the default of SpanOptions.Delay, that of OpenTelemetry's batch processor.
+const DefaultSpanDelay = 5 * time.Second
+
+// SpanOptions say where the server sends spans of its requests.
+type SpanOptions struct {
+	// Send sends an ExportTraceServiceRequest in protobuf; nil = there are no spans. It is called by one goroutine at
+	// a time, and may block.
+	Send  func(payload []byte)
+	Delay time.Duration // that spans are kept; DefaultSpanDelay
 }
 
 // WithDefaults returns o with defaults for zero values, or all its errors.
@@ -197,6 +219,7 @@ func (o Options) WithDefaults() (Options, error) {
 	orElse(&o.ReasoningField, DefaultReasoningField)
 	orElse(&o.TimeScale, 1)
 	orElse(&o.GPU, DefaultGPU)
+	orElse(&o.Spans.Delay, DefaultSpanDelay)
 	orElse(&o.Jobs.ColdStart, random.ConstDelay(0))
 	orElse(&o.Jobs.Time, random.ConstDelay(DefaultJobTime))
 	if o.Fast {
@@ -258,7 +281,8 @@ func (o *Options) fillNumbers(p *problems) {
 		v    time.Duration
 	}{
 		{"prefill-per-token", o.PrefillPerToken}, {"comments", o.Comments}, {"ready-after", o.ReadyAfter},
-		{"gpu-lag", o.GPULag},
+		{"gpu-lag", o.GPULag}, {"metrics-reset", o.MetricsReset},
+		{"otlp-traces-delay", o.Spans.Delay},
 	} {
 		p.want(f.v >= 0, "%s is %v, want ≥ 0", f.name, f.v)
 	}

@@ -299,6 +299,7 @@ func optionRows() []option {
 		{names: "--mlflow-artifact-glob", kind: optWords, path: "mlflow.artifactGlobs"},
 		{names: "--gpu-telemetry", kind: optWords, path: "gpuTelemetry.urls", redact: redact.URLs},
 		{names: "--no-gpu-telemetry", kind: optBool, path: "gpuTelemetry.enabled"},
+		{names: "--otel-receive", kind: optBool, path: "otel.receive"},
 		{names: "--no-path-telemetry", kind: optBool, path: "path.enabled"},
 		{names: "--fail-on-finding", kind: optWords, path: "gates.failOnFinding"},
 		{names: "--search-space", kind: optList, path: "search.space"},
