@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -401,17 +404,36 @@ func (x *prepared) close() error {
 	return fault
 }
 
-// endObservers ends the observers. What they have recorded is read from its files then.
+// endObservers ends the observers, all at the same time: some wait for others to answer. What they have recorded is read
+// from its files then.
 func (x *prepared) endObservers(l *live) {
 	l.series.Store(nil)
 	l.samples.Store(nil)
 	l.servers.Store(nil)
 	l.paths.Store(nil)
 	l.senders.Store(nil)
-	for _, o := range x.observers {
-		if o.End != nil {
-			o.End(x.warnings.add)
+	warned := make([]warnings, len(x.observers))
+	var crash atomic.Pointer[string]
+	var ending sync.WaitGroup
+	for i, o := range x.observers {
+		if o.End == nil {
+			continue
 		}
+		ending.Go(func() {
+			defer func() {
+				if fault := recover(); fault != nil {
+					crash.Store(new(fmt.Sprintf("%v\n%s", fault, debug.Stack())))
+				}
+			}()
+			o.End(warned[i].add)
+		})
+	}
+	ending.Wait()
+	if text := crash.Load(); text != nil {
+		panic(*text) // of the run, which reports it
+	}
+	for _, w := range warned {
+		x.warnings = append(x.warnings, w...)
 	}
 }
 

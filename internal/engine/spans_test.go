@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -135,4 +136,30 @@ func TestSendSpans(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Collectors that never answer delay the end of a run by five seconds, however many there are.
+func TestHangingCollectors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		})
+		b := newBedWith(t, mock.Options{}, nil, beside(t, hangs))
+		begin := time.Now()
+		r := b.run(strings.Replace(tracedDocument, "  otel:\n", "  otel:\n    metricsUrl: \"http://collector:4318\"\n", 1))
+		if took := time.Since(begin); r.State != bench.StateCompleted || took < 4*time.Second || took > 7*time.Second {
+			t.Errorf("state %s after %v, want the end about five seconds after the load", r.State, took)
+		}
+		n := 0
+		for _, w := range r.Warnings {
+			if w.Code == "otel-incomplete" {
+				n++
+			}
+		}
+		if n < 2 {
+			t.Errorf("%d warnings of metrics and spans that were lost: %v", n, r.Warnings)
+		}
+		b.stop()
+	})
 }
