@@ -346,6 +346,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"otel.histograms":               "what is sent to a collector; the engine reads it from the document",
 	"otel.tracesUrl":                "what is sent to a collector; the engine reads it from the document",
 	"otel.tracesSample":             "what is sent to a collector; the engine reads it from the document",
+	"otel.receive":                  "which spans are taken; the engine reads it from the document",
 	"otel.propagate":                "which requests have a traceparent; the engine reads it from the document",
 	"mlflow.trackingUri":            "what is sent to MLflow after the run; the engine reads it from the document",
 	"mlflow.experiment":             "what is sent to MLflow after the run; the engine reads it from the document",

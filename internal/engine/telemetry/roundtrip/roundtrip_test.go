@@ -106,7 +106,7 @@ func TestProber(t *testing.T) {
 			Result{Trips: []time.Duration{800 * ms, 800 * ms, 800 * ms}}, 5, 3 * time.Second,
 		},
 		{
-			"no connection within the limit", fake{takes: []time.Duration{time.Hour}}, []time.Duration{6 * time.Second}, false,
+			"no connection within the limit", fake{takes: []time.Duration{time.Hour}}, []time.Duration{5500 * ms}, false,
 			Result{Failed: 1, LastError: "no connection within 5s"}, 2, 0,
 		},
 		{
