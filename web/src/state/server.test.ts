@@ -60,7 +60,13 @@ test("the round trip is a part of its own if it is known", () => {
     corrected_ttft_ms: 812,
     requests: 190,
     after_first_token_ms: 100,
-    segments: [segment("client", 2), segment("path", 1), segment("frontend", 34), segment("queue", 590), segment("prefill", 185)],
+    segments: [
+      segment("client", 2),
+      segment("path", 1),
+      segment("frontend", 34),
+      segment("queue", 590),
+      segment("prefill", 185),
+    ],
   });
   expect(all.map((p) => [p.name, p.ms])).toEqual([
     ["client", 2],

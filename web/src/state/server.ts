@@ -20,7 +20,11 @@ export interface Part {
 
 const measured: Record<string, [name: string, color: Color, about: string]> = {
   path: ["network", "pink", "The shortest round trip to the server, by the kernel"],
-  frontend: ["frontend", "sky", "What is left between the client's clock and the server's: HTTP, JSON, tokenizer, a gateway"],
+  frontend: [
+    "frontend",
+    "sky",
+    "What is left between the client's clock and the server's: HTTP, JSON, tokenizer, a gateway",
+  ],
   queue: ["queue", "orange", "In the queue of the server, by its metrics"],
   prefill: ["prefill", "blue", "From the queue to the first token, by the metrics of the server"],
   engine: ["server", "green", "From the arrival at the server to the first token, by its metrics"],
