@@ -343,7 +343,9 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 		f.opt.Cases = list
 	}
 	if f.spans != "" {
-		if f.opt.Spans.Send, err = spanSender(f.spans, f.logger(cmd)); err != nil {
+		// Spans are sent while the server ends, too.
+		f.opt.Spans.Send, err = spanSender(f.spans, f.logger(cmd)) //nolint:contextcheck
+		if err != nil {
 			return exitWith(exitUsage, err)
 		}
 	}

@@ -88,7 +88,7 @@ func (e *spanExporter) answered(x *exchange) {
 	}
 	id := make([]byte, 8)
 	for i := range id {
-		id[i] = byte(rand.Uint32()) //nolint:gosec // an id, not a secret
+		id[i] = byte(rand.Uint32())
 	}
 	span := &tracepb.Span{
 		TraceId: trace, SpanId: id, ParentSpanId: parent, Name: "llm_request", Kind: tracepb.Span_SPAN_KIND_SERVER,

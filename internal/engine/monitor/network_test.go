@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -22,9 +23,7 @@ func machineFiles(change map[string]string) map[string]string {
 		"proc/sys/net/ipv4/ip_local_port_range": "1000\t1099\n",
 		"proc/net/sockstat":                     "sockets: used 9\nTCP: inuse 3 orphan 0 tw 4 alloc 3 mem 0\nUDP: inuse 700 mem 0\n",
 	}
-	for name, text := range change {
-		files[name] = text
-	}
+	maps.Copy(files, change)
 	return files
 }
 
