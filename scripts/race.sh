@@ -31,6 +31,6 @@ done < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}
 echo "race: $((${#virtual[@]} + ${#others[@]})) packages, ${#virtual[@]} of them on one processor"
 
 status=0
-((${#virtual[@]} == 0)) || go test -vet=off -race -timeout 30m -cpu 1 "${virtual[@]}" || status=$?
-((${#others[@]} == 0)) || go test -vet=off -race -timeout 30m "${others[@]}" || status=$?
+((${#virtual[@]} == 0)) || go test -vet=off -race -timeout 45m -cpu 1 "${virtual[@]}" || status=$?
+((${#others[@]} == 0)) || go test -vet=off -race -timeout 45m "${others[@]}" || status=$?
 exit "$status"

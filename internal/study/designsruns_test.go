@@ -39,6 +39,9 @@ func TestSimulateDesigns(t *testing.T) {
 			alarms, missed := int64(0), int64(0)
 			for seed := range seeds {
 				for _, slower := range []float64{0, 0.03} {
+					if raceEnabled && slower == 0 {
+						continue // it takes longer, and differs in its data alone
+					}
 					synctest.Test(t, func(t *testing.T) {
 						d := newDuel(t, seed, slower)
 						ended, a := d.wait(d.submitDocument(designed(design, seed, "http://b")))
@@ -91,6 +94,9 @@ func TestCrossoverCache(t *testing.T) {
 	for name, bust := range map[string]string{
 		"without salt": "", "with salt": ", cacheBust: {target: first_turn_prefix}",
 	} {
+		if raceEnabled && bust != "" {
+			continue // it differs in its data alone
+		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, err := options.Preset("tiny")
