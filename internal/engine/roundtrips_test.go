@@ -26,10 +26,11 @@ import (
 func TestNetworkLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBedWith(t, mock.Options{TTFT: mock.ConstDelay(50 * time.Millisecond), ITL: mock.ConstDelay(5 * time.Millisecond)}, nil, func(o *engine.Options) {
-			dial, connects := o.Dial, 0
+			dial := o.Dial
+			var connects atomic.Int64
 			o.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-				connects++ // the first ones take longer
-				time.Sleep(time.Duration(4+8/connects) * time.Millisecond)
+				n := connects.Add(1) // the first ones take longer
+				time.Sleep(time.Duration(4+8/n) * time.Millisecond)
 				return dial(ctx, network, address)
 			}
 		})
