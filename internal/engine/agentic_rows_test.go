@@ -193,6 +193,78 @@ func TestLanesAsAIPerf(t *testing.T) {
 	})
 }
 
+// AIPerf's limit of idle time acts in the 0.1 s between a request and the sub-agent that it starts, and takes seconds of
+// the pauses of other sessions. Here it does not: something is due within the limit.
+func TestIdleLimitBeforeSubAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// The session of the other lane pauses for 12.4 s, while that of A is at work for the first 2.5 s.
+		const pausing = `{"id": "P", "models": ["m"], "block_size": 64, "hash_id_scope": "local", "requests": [
+  {"t": 0, "type": "s", "model": "m", "in": 128, "out": 8, "hash_ids": [1, 2], "api_time": 0.2},
+  {"t": 12.6, "type": "s", "model": "m", "in": 200, "out": 9, "hash_ids": [1, 2, 3], "api_time": 0.2}]}`
+		c, _, _ := playRows(t, "cacheBust: {target: first_turn_prefix}, ",
+			"type: agentic_replay, concurrency: 2, sessions: 2, laneStart: burst, trajectoryStartMinRatio: 0, "+
+				"trajectoryStartMaxRatio: 0, systemIdleGapCapSeconds: 10", rowsTraceA, pausing)
+		streams := map[string][]*heardRequest{}
+		for _, h := range c.heard {
+			streams[h.stream] = append(streams[h.stream], h)
+		}
+		paused, started := false, false
+		for _, all := range streams {
+			switch all[0].max {
+			case 8:
+				wait := all[1].from - all[0].until
+				paused = math.Abs(wait-12.4) < 0.001
+				if !paused {
+					t.Errorf("the pause of 12.4 s took %.3f s", wait)
+				}
+			case 20:
+				for _, before := range c.heard {
+					started = started || before.max == 70 && math.Abs(all[0].from-before.until-0.1) < 0.001
+				}
+			}
+		}
+		if !paused || !started {
+			t.Errorf("paused %t, sub-agent 0.1 s after the request that starts it %t", paused, started)
+		}
+	})
+}
+
+// A prompt that is too long ends its session, and counts as an error, which AIPerf hides. The lane goes on with the next
+// session when the recording of this one is over, or with AIPerf's rule at once.
+func TestOverflowEndsSession(t *testing.T) {
+	const long = `{"id": "%s", "models": ["m"], "block_size": 64, "hash_id_scope": "local", "requests": [
+  {"t": 0, "type": "s", "model": "m", "in": 128, "out": 1, "hash_ids": [1, 2], "api_time": 1},
+  {"t": 1.5, "type": "s", "model": "m", "in": 400, "out": 1, "hash_ids": [1, 2, 3, 4, 5, 6], "api_time": 1},
+  {"t": 10, "type": "s", "model": "m", "in": 130, "out": 1, "hash_ids": [1, 2], "api_time": 1}]}`
+	for _, tt := range []struct {
+		rule string
+		wait float64 // from the response that says so to the next session, in seconds
+	}{{"critical", 8.5}, {"aiperf", 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			c := new(conversationRecorder)
+			o := timing(t, time.Second, 0)
+			o.MaxModelLen = 300
+			b := newBed(t, o, c.wrap)
+			r := b.run(document("type: agentic_replay, concurrency: 1, sessions: 2, trajectoryStartMinRatio: 0, trajectoryStartMaxRatio: 0",
+				"  tokenizer: {name: builtin}\n  dataset: {type: file, format: weka_trace, gapRule: "+tt.rule+", records: ["+
+					fmt.Sprintf(long, "A")+", "+fmt.Sprintf(long, "B")+"]}"))
+			if len(c.heard) != 4 {
+				t.Fatalf("%s: %d requests, want 2 of each session:\n%s", tt.rule, len(c.heard), b.transcript(r.ID))
+			}
+			if wait := c.heard[2].from - c.heard[1].until; math.Abs(wait-tt.wait) > 0.001 {
+				t.Errorf("%s: the next session began %.3f s after the prompt that was too long, want %v", tt.rule, wait, tt.wait)
+			}
+			if r.Summary.Errors != 2 || strings.Count(b.file(r.ID, "profile_export.jsonl"), `"context_overflow"`) != 2 {
+				t.Errorf("%s: %d errors, want 2 of the class context_overflow:\n%s", tt.rule, r.Summary.Errors, b.transcript(r.ID))
+			}
+			if trees := b.file(r.ID, "trees.jsonl"); strings.Count(trees, `"outcome":"cut"`) == 0 {
+				t.Errorf("%s: trees:\n%s", tt.rule, trees)
+			}
+			b.stop()
+		})
+	}
+}
+
 // A cache warm-up asks for one token each, and the measured phase goes on with the recorded ones where it has ended.
 func TestCacheWarmup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

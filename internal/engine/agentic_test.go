@@ -2,6 +2,9 @@ package engine_test
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,11 +70,11 @@ profiling s0.3 26.25s-27.25s
 			Dilation: even(2, 1), Inflation: even(2, 1), Makespan: even(2, 27250), JoinWait: even(2, 2500),
 			Path:     &agents.Shares{Prefill: 6 / 27.25, Gap: 21.25 / 27.25},
 			WorkRate: new(1.0), JobsPerHour: new(2 * 3600 / 54.5), JobsPerHourPerUser: new(3600 / 27.25),
-			IdleShare: new(0.0),
-			Hits:      agents.Hits{Theoretical: new(8 / 14.0), Expected: new(float64(first+again) / summary.Expected.Count)},
+			IdleShare: new(0.0), ByTree: agents.ByTree{TTFT: even(2, 1000), Latency: even(2, 1000)},
+			Hits: agents.Hits{Theoretical: new(8 / 14.0), Expected: new(float64(first+again) / summary.Expected.Count)},
 		}
 		if diff := cmp.Diff(want, report, cmpopts.EquateApprox(0, 1e-9),
-			cmpopts.IgnoreFields(agents.Report{}, "ByContext", "ByUncached")); diff != "" {
+			cmpopts.IgnoreFields(agents.Report{}, "ByContext", "ByUncached", "Plan")); diff != "" {
 			t.Errorf("agents (-want +got):\n%s", diff)
 		}
 		if lines := strings.Count(b.file(r.ID, "trees.jsonl"), "\n"); lines != 2 {
@@ -86,7 +89,7 @@ func even(n int, v float64) *agents.Spread {
 	return &agents.Spread{Count: n, Mean: v, P50: v, P90: v, Max: v}
 }
 
-// A session goes on after requests that failed, and is cut by the limits of the run.
+// A session ends with the first prompt that is too long for the server.
 func TestSessionReplayFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := timing(t, time.Second, 0)
@@ -94,8 +97,8 @@ func TestSessionReplayFails(t *testing.T) {
 		b := newBed(t, o, nil)
 		data := "  tokenizer: {name: builtin}\n  dataset: {type: file, format: weka_trace, ignoreTraceDelays: true, records: [" + sessionTrace + "]}"
 		r := b.run(document("type: concurrency, concurrency: 1, sessions: 1", data))
-		if r.Summary.Requests != 3 || r.Summary.Errors != 3 {
-			t.Errorf("%d requests, %d failed; want 3, and the 3 that are too long\n%s", r.Summary.Requests, r.Summary.Errors, b.transcript(r.ID))
+		if r.Summary.Requests != 1 || r.Summary.Errors != 1 {
+			t.Errorf("%d requests, %d failed; want 1, and the first one that is too long\n%s", r.Summary.Requests, r.Summary.Errors, b.transcript(r.ID))
 		}
 		b.stop()
 	})
@@ -153,6 +156,69 @@ func TestOneMarkerPerPlay(t *testing.T) {
 			t.Errorf("requests by marker: %v, want %v", plays, want)
 		}
 		b.stop()
+	})
+}
+
+// After a crash, the plays of sessions and the beginnings of lanes are computed again from the records: the same ones.
+func TestRecoveredJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, time.Second, 0), nil)
+		data := "  tokenizer: {name: builtin}\n  dataset: {type: file, format: weka_trace, cacheBust: {target: first_turn_prefix}, records: [" + sessionTrace + "]}"
+		r := b.run(document("type: agentic_replay, concurrency: 1, sessions: 2, laneStart: spread, systemIdleGapCapSeconds: 3, "+
+			"trajectoryStartMinRatio: 0.1, trajectoryStartMaxRatio: 0.15", data))
+		b.stop()
+		before := map[string]string{}
+		for _, name := range []string{"trees.jsonl", "lanes.jsonl", "agent_summary.json"} {
+			before[name] = b.file(r.ID, name)
+			if err := os.Remove(filepath.Join(b.store.Dir(r.ID), name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left := *r
+		left.State, left.Summary, left.Error = bench.StateRunning, nil, nil
+		if err := b.store.Put(t.Context(), &left); err != nil {
+			t.Fatal(err)
+		}
+		restarted(t, b.store, r.ID)
+		for _, name := range []string{"trees.jsonl", "lanes.jsonl"} {
+			if diff := cmp.Diff(before[name], b.file(r.ID, name)); diff != "" {
+				t.Errorf("%s (-before +recovered):\n%s", name, diff)
+			}
+		}
+		var was, is agents.Report
+		if err := errors.Join(json.Unmarshal([]byte(before["agent_summary.json"]), &was), json.Unmarshal([]byte(b.file(r.ID, "agent_summary.json")), &is)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(was, is, cmpopts.IgnoreFields(agents.Report{}, "JobsPerHour", "Hits")); diff != "" || is.Plan == "" {
+			t.Errorf("agent_summary.json (-before +recovered):\n%s", diff)
+		}
+	})
+}
+
+// Each lane begins with the session and at the instant that lanes.jsonl has.
+func TestLanesFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, time.Second, 0), nil)
+		data := "  tokenizer: {name: builtin}\n  dataset: {type: file, format: weka_trace, cacheBust: {target: first_turn_prefix}, records: [" + sessionTrace + "]}"
+		r := b.run(document("type: agentic_replay, concurrency: 1, sessions: 2, laneStart: spread, trajectoryStartMinRatio: 0.1, trajectoryStartMaxRatio: 0.15", data))
+		b.stop()
+		lines := strings.Split(strings.TrimSpace(b.file(r.ID, "lanes.jsonl")), "\n")
+		var lane agents.Lane
+		if len(lines) != 1 {
+			t.Fatalf("%d lines, want 1:\n%s", len(lines), lines)
+		} else if err := json.Unmarshal([]byte(lines[0]), &lane); err != nil {
+			t.Fatal(err)
+		}
+		// The primers are the second request of the main stream, sent at 1.5 s of the recording, and the first one of the
+		// sub-agent at 2.7 s. Its second one at 4 s is the first that is measured, 1.286731501 s after the instant.
+		want := agents.Lane{
+			Lane: 1, Play: 0, Trace: "A", Entered: 2713.268499,
+			Streams: []agents.Entry{{Stream: "A", Turn: 2, Due: lane.Primers[0].Due + 4736.731501}, {Stream: "A::sa:x", Turn: 1, Due: lane.Primers[0].Due + 3486.731501}},
+			Primers: []agents.Entry{{Stream: "A", Turn: 1, Due: lane.Primers[0].Due}, {Stream: "A::sa:x", Turn: 0, Due: lane.Primers[0].Due + 1200}},
+		}
+		if diff := cmp.Diff(want, lane, cmpopts.EquateApprox(0, 1e-3), cmpopts.IgnoreFields(agents.Lane{}, "Digest")); diff != "" || len(lane.Digest) != 64 {
+			t.Errorf("lanes.jsonl (-want +got):\n%s", diff)
+		}
 	})
 }
 

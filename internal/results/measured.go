@@ -38,7 +38,7 @@ func (m *Measured) Records(ctx context.Context) iter.Seq2[*bench.Record, error] 
 	return func(yield func(*bench.Record, error) bool) {
 		var epoch int64
 		var torn error // if nothing follows the line, its blocks came to the disk in part
-		line := 0
+		line, sessions := 0, recordedSessions{}
 		err := m.results.eachWritten(func(text []byte) error {
 			line++
 			if torn != nil {
@@ -58,6 +58,10 @@ func (m *Measured) Records(ctx context.Context) iter.Seq2[*bench.Record, error] 
 				return &LineError{line, err}
 			}
 			record := l.record()
+			if l.Own.Recorded != nil {
+				record.Content.Replayed = &bench.Turn{Recorded: sessions.add(l.Own.Recorded)}
+				record.Entered = l.Own.Recorded.Entered
+			}
 			if record.Answer.LeftOut > 0 {
 				m.LeftOut++
 			}
@@ -72,6 +76,55 @@ func (m *Measured) Records(ctx context.Context) iter.Seq2[*bench.Record, error] 
 			yield(nil, err)
 		}
 	}
+}
+
+// lineRecorded is what the recording says of the turn of a recorded session.
+type lineRecorded struct {
+	Trace   string        `json:"trace"`
+	Digest  string        `json:"sha256"`
+	Turns   int           `json:"turns"`
+	Turn    int           `json:"turn"`
+	Later   int           `json:"later"`
+	Start   time.Duration `json:"start"`
+	End     time.Duration `json:"end"`
+	Entered time.Duration `json:"entered"`
+	After   []int         `json:"after"`
+}
+
+// recordedSessions are the recorded sessions whose requests were read so far, by their ids.
+type recordedSessions map[string]*bench.RecordedSession
+
+// mostTurns bounds the memory for the turns of a session.
+const mostTurns = 1 << 20
+
+// add returns the turn that a line tells of.
+func (s recordedSessions) add(l *lineRecorded) *bench.Recording {
+	session := s[l.Trace]
+	if session == nil {
+		turns := make([]*bench.Recording, min(max(l.Turns, 0), mostTurns))
+		session = &bench.RecordedSession{ID: l.Trace, Digest: l.Digest, Turns: turns}
+		s[l.Trace] = session
+	}
+	turn := func(n int) *bench.Recording {
+		if n < 0 || n >= len(session.Turns) {
+			return nil
+		}
+		if session.Turns[n] == nil {
+			session.Turns[n] = &bench.Recording{Session: session, Number: n}
+		}
+		return session.Turns[n]
+	}
+	r := turn(l.Turn)
+	if r == nil {
+		return &bench.Recording{Session: session, Start: l.Start, End: l.End} // of a line that was changed
+	}
+	r.Start, r.End, r.Later, r.After = l.Start, l.End, l.Later, r.After[:0]
+	for _, n := range l.After {
+		if before := turn(n); before != nil && before != r {
+			r.After = append(r.After, before)
+		}
+	}
+	return r
 }
 
 // watchedReader is a file whose reader is told how far it is, and stops when a context ends.
@@ -130,6 +183,7 @@ type ownMembers struct {
 	RequestedTokens bench.Tokens             `json:"requested_tokens"`
 	Expected        *bench.Tokens            `json:"expected_cached_tokens"`
 	Lane            int                      `json:"lane"`
+	Recorded        *lineRecorded            `json:"recorded"`
 	Images          int                      `json:"images"`
 	Audio           time.Duration            `json:"audio_ns"`
 	Ramp            bool                     `json:"ramp"`
@@ -167,6 +221,7 @@ type lineStamps struct {
 	FirstBody  time.Duration `json:"first_body"`
 	FirstEvent time.Duration `json:"first_event"`
 	End        time.Duration `json:"end"`
+	Skipped    time.Duration `json:"skipped"`
 }
 
 type lineConnection struct {
@@ -285,6 +340,7 @@ func (l *measuredLine) record() *bench.Record {
 		Stamps: bench.Stamps{
 			Due: s.Due, Scheduled: s.Scheduled, Queued: s.Queued, Permit: s.Permit, Start: s.Start,
 			Connected: s.Connected, Wrote: s.Wrote, FirstByte: s.FirstByte, Headers: s.Headers, FirstBody: s.FirstBody, End: s.End,
+			Skipped: s.Skipped,
 		},
 		Conn: bench.Connection(*c), Status: o.Status,
 		Ramp: o.Ramp, Items: o.Items, TokenSource: o.TokenSource, Lane: o.Lane,

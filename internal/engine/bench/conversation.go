@@ -54,6 +54,9 @@ type Turn struct {
 type Recording struct {
 	Start, End time.Duration // from the beginning of the recording
 	Session    *RecordedSession
+	Number     int // among the turns of the session, from 0
+	// Later is how many turns of the session were sent at Start or later; this one is one of them.
+	Later int
 	// Blocks is how many blocks the prompt has, and Seen how many of the leading ones an earlier request of the
 	// recording had.
 	Blocks, Seen int
@@ -64,8 +67,9 @@ type Recording struct {
 
 // RecordedSession is a recorded session as a whole.
 type RecordedSession struct {
-	ID    string
-	Turns []*Recording // of all its streams
+	ID     string
+	Digest string       // SHA-256 of its record
+	Turns  []*Recording // of all its streams; nil if the session is known by records, and they have none of the turn
 }
 
 // HasMessages reports whether the turn is chat messages.

@@ -91,12 +91,14 @@ type Record struct {
 	Category       string   // of the conversation; empty = the dataset names none
 	Lineage        *Lineage // of a child of another conversation; nil = a root
 	Lane           int      // that plays a recorded session, from 1; 0 = none
-	Model          string
-	Target         int // index into the run's targets
-	Stamps         Stamps
-	Conn           Connection
-	Status         int // HTTP status; 0 = none received
-	Answer         Answer
+	// Entered is the instant of its recording at which a recorded session was entered; 0 = at its beginning.
+	Entered time.Duration `json:",omitempty"`
+	Model   string
+	Target  int // index into the run's targets
+	Stamps  Stamps
+	Conn    Connection
+	Status  int // HTTP status; 0 = none received
+	Answer  Answer
 
 	Ramp  bool // sent during a ramp of its phase
 	Items int  // number of vectors and scores in the answer

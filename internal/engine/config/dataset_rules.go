@@ -19,10 +19,10 @@ func checkDataset(in *input, d *Dataset, path string) {
 	case d.Type == "public" || d.Type == "" && in.Has(path+".dataset"):
 		checkPublic(in, d, path)
 	case d.Type == "file" || d.Type == "" && (in.Has(path+".path") || in.Has(path+".records")):
-		onlyFor(in, path, "public", "dataset hfSubset hfSplit hfRevision")
+		onlyFor(in, path, "public", "dataset hfSubset hfSplit hfRevision filters")
 		checkFileDataset(in, d, path)
 	default:
-		onlyFor(in, path, "public", "dataset hfSubset hfSplit hfRevision")
+		onlyFor(in, path, "public", "dataset hfSubset hfSplit hfRevision filters")
 		checkSynthetic(in, d, path)
 	}
 	checkSystemPrompt(in, d, path)
@@ -120,7 +120,8 @@ func checkFormat(in *input, d *Dataset, path string) {
 func checkSynthetic(in *input, d *Dataset, path string) {
 	onlyFor(in, path, "file",
 		"path format records columns blockSize osl ignoreTraceDelays maxContextLength "+
-			"useThinkTimeOnly traceIdleGapCapSeconds gapRule synthesis replaySpeedup skipBadLines")
+			"useThinkTimeOnly traceIdleGapCapSeconds gapRule synthesis replaySpeedup skipBadLines "+
+			"maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints forceMinTokens")
 	checkWarmupMarker(in, d, path)
 	checkMedia(in, d, path)
 	checkLengths(in, d, path)

@@ -156,6 +156,8 @@ type Endpoint struct {
 	Dialect *string `json:"dialect"`
 	// DownloadVideoContent fetches the videos that were made; video_generation only.
 	DownloadVideoContent bool `json:"downloadVideoContent"`
+	// UUIDAndStrip sends an image that the conversation has sent before by its key alone; format single_turn
+	UUIDAndStrip bool `json:"uuidAndStrip"`
 	// RequestContentType is that of bodies, if an endpoint type takes both: nil = as
 	// the type has it.
 	RequestContentType *string `json:"requestContentType"`
@@ -257,6 +259,14 @@ type Dataset struct {
 	// traces: share of the sessions that are used, > 0, ≤ 1; nil = all
 	TraceSessionSampleRatio *float64 `json:"traceSessionSampleRatio"`
 	GapRule                 string   `json:"gapRule,omitempty"` // format weka_trace: what pauses begin after; critical
+	Filters                 *Params  `json:"filters"`           // type public: values of columns; nil = any
+	// The others are of the format baseten_trace.
+	// Longest time between two requests, whatever their sessions are; nil = any
+	MaxIdleGapCap  *Seconds `json:"maxIdleGapCapSeconds"`
+	OpenLoopReplay *bool    `json:"openLoopReplay"`           // later turns are sent at their times; nil = true
+	OpenLoopStrict bool     `json:"openLoopStrict,omitempty"` // every record is a conversation of its own
+	OmitKVHints    bool     `json:"omitKvHints,omitempty"`    // bodies have neither hash_ids nor block_size
+	ForceMinTokens *bool    `json:"forceMinTokens"`           // bodies have min_tokens; nil = true
 }
 
 // Synthesis changes a trace: the options of AIPerf with these names. Absent factors are 1,
@@ -481,6 +491,8 @@ type GPUTelemetry struct {
 	// seconds before the first phase in which the power of the idle accelerators is measured; 0 (default) = none
 	IdleBaseline Seconds  `json:"idleBaseline"`
 	Devices      []string `json:"devices"` // ids, indices, pods or namespaces; none = all devices
+	// Count is the number of accelerators that the servers use, for rates of recorded sessions per accelerator.
+	Count *int `json:"count"`
 }
 
 // NetworkLatency configures the metrics without the round trip to the servers. They exist only if it is enabled.

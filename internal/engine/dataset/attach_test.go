@@ -74,6 +74,33 @@ func lines(t testing.TB, records ...any) string {
 	return b.String()
 }
 
+// With StripImages, an image that an earlier turn of the conversation has sent is sent by its key alone.
+func TestStripImages(t *testing.T) {
+	type object = map[string]any
+	s := objects(t)
+	o := fromText(lines(t,
+		object{"session_id": "s", "images": []string{"http://h/a.png", "http://h/a.png", "shots/a.png"}, "image_uuids": []string{"a", "a", "file"}},
+		object{"session_id": "s", "images": []string{"http://h/a.png", "http://h/b.png", "shots/a.png"}, "image_uuids": []string{"a", "b", "file"}},
+		object{"session_id": "other", "images": []string{"http://h/a.png"}, "image_uuids": []string{"a"}},
+		object{"session_id": "keyless", "image": "http://h/c.png"},
+		object{"session_id": "keyless", "image": "http://h/c.png"},
+		object{"image": "http://h/c.png"},
+	))
+	o.Open, o.StripImages = folder(s), true
+	url := func(name string) bench.Media { return bench.Media{URL: "http://h/" + name + ".png", UUID: name} }
+	const c = "328c420bbd9685142d1137dea7d6aae3" // of the SHA-256 of the URL
+	want := [][]bench.Media{
+		{url("a"), url("a"), {MIME: "image/png", Data: s.png, UUID: "file"}},
+		{{UUID: "a"}, url("b"), {MIME: "image/png", UUID: "file"}},
+		{url("a")}, {{URL: "http://h/c.png", UUID: c}}, {{UUID: c}}, {{URL: "http://h/c.png", UUID: c}},
+	}
+	var got [][]bench.Media
+	turns(mustOpen(t, "single_turn", o), func(_ string, _ *bench.Conversation, _ int, turn bench.Turn) { got = append(got, turn.Images) })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("images (-want +got):\n%s", diff)
+	}
+}
+
 func TestSingleTurnMedia(t *testing.T) {
 	type object = map[string]any
 	s := objects(t)

@@ -33,7 +33,6 @@ type Kind struct {
 	Trace bool   // reads [Options.Trace]; generates prompts
 	// Agentic means that it reads [Options.Agentic], and generates prompts.
 	Agentic bool
-	Adds    []string       // members of the body that it adds
 	Format  *source.Format // of files
 	// Open opens the dataset. The errors are mistakes of the user: bad options, a file
 	// that cannot be read, or a [*file.Error].
@@ -63,7 +62,7 @@ func Kinds() []Kind {
 	}
 	for _, f := range trace.Formats() {
 		kinds = append(kinds, Kind{
-			Name: f.Name, File: true, Trace: true, Adds: f.Adds, Format: &f,
+			Name: f.Name, File: true, Trace: true, Format: &f,
 			Open: func(ctx context.Context, o Options) (source.Source, error) {
 				return trace.Open(ctx, f.Name, o.Options, o.Trace)
 			},

@@ -118,6 +118,27 @@ func TestCached(t *testing.T) {
 	}
 }
 
+// Filters choose rows by the values of their columns.
+func TestFilters(t *testing.T) {
+	r := PublicRequest{Name: "hf:org/set", Hub: cache(t, "org/set", "main", map[string]string{
+		"train.jsonl": `{"text": "a", "level": "easy", "n": 1}` + "\n" + `{"text": "b", "level": "Easy", "n": 2}` + "\n" + `{"text": "c", "level": "hard", "n": 1}`,
+	})}
+	for _, tt := range []struct {
+		filters    map[string]string
+		want, fail string
+	}{
+		{map[string]string{"level": "easy"}, "a|b", ""},
+		{map[string]string{"level": "easy", "n": "1"}, "a", ""},
+		{map[string]string{"level": "none"}, "", "none of 3 records is used: 3 whose level is not none"},
+		{map[string]string{"lvel": "easy"}, "", `there is no column "lvel" to filter by; the columns are level, n, text`},
+	} {
+		got, _, err := prompts(t.Context(), source.Options{Filters: tt.filters}, r)
+		if got != tt.want || (err == nil) != (tt.fail == "") || err != nil && !strings.Contains(err.Error(), tt.fail) {
+			t.Errorf("%v: %q, %v; want %q, %s", tt.filters, got, err, tt.want, tt.fail)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	two := map[string]string{"a/train-0.jsonl": "{}", "b/train-0.jsonl": "{}"}
 	tests := []struct {

@@ -29,6 +29,7 @@ func (w *RecordWriter) ownMembers(b []byte, r *bench.Record) []byte {
 	b = pathCount(b, &r.Conn.Path)
 	b = some(b, "items", int64(r.Items))
 	b = some(b, "lane", int64(r.Lane))
+	b = w.recorded(b, r)
 	b = content(b, &r.Content)
 	b = some(b, "answer_audio_ns", int64(a.AudioLength))
 	if r.TokenSource != bench.TokensNone {
@@ -80,6 +81,31 @@ func content(b []byte, c *bench.Content) []byte {
 	return some(b, "audio_ns", int64(c.AudioLength))
 }
 
+// recorded appends what the recording says of the turn of a recorded session, and which turns it followed.
+func (w *RecordWriter) recorded(b []byte, r *bench.Record) []byte {
+	if r.Content.Replayed == nil {
+		return b
+	}
+	one := r.Content.Replayed.Recorded
+	b = append(key(b, "recorded"), '{')
+	b = w.text(b, "trace", one.Session.ID)
+	b = w.text(b, "sha256", one.Session.Digest)
+	b = field(b, "turns", int64(len(one.Session.Turns)))
+	b = field(b, "turn", int64(one.Number))
+	b = field(b, "later", int64(one.Later))
+	b = field(b, "start", int64(one.Start))
+	b = field(b, "end", int64(one.End))
+	b = some(b, "entered", int64(r.Entered))
+	b = append(key(b, "after"), '[')
+	for i, before := range one.After {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(before.Number), 10)
+	}
+	return append(b, ']', '}')
+}
+
 // some appends a number unless it is 0.
 func some(b []byte, name string, v int64) []byte {
 	if v == 0 {
@@ -96,7 +122,8 @@ func stamps(b []byte, r *bench.Record) []byte {
 		at   time.Duration
 	}{
 		{"due", s.Due}, {"scheduled", s.Scheduled}, {"queued", s.Queued}, {"permit", s.Permit}, {"start", s.Start}, {"connected", s.Connected}, {"wrote", s.Wrote},
-		{"first_byte", s.FirstByte}, {"headers", s.Headers}, {"first_body", s.FirstBody}, {"first_event", r.Answer.FirstEvent}, {"end", s.End},
+		{"first_byte", s.FirstByte}, {"headers", s.Headers}, {"first_body", s.FirstBody}, {"first_event", r.Answer.FirstEvent},
+		{"end", s.End}, {"skipped", s.Skipped},
 	} {
 		b = some(b, x.name, int64(x.at))
 	}

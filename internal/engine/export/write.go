@@ -72,6 +72,10 @@ func Formats() []Format {
 			About: "Only for recorded sessions. One line per play of a session, in the order in which they began.",
 		},
 		{
+			Name: "lanes", File: func(Names) string { return "lanes.jsonl" }, Write: writeLanes, Made: laned,
+			About: "Only for recorded sessions that are played a number at a time. One line per lane: its first session, the instant of the recording at which that was entered, the first request of each stream, and the primers.",
+		},
+		{
 			Name: resultFormat, File: func(n Names) string { return n.Result }, Write: writeResult,
 			About: "Everything that the other files have about the run as a whole and its phases, as one JSON object that " +
 				"describes itself, with sketches of all distributions. `aiperfd export` regenerates the other files from it.",

@@ -326,6 +326,9 @@ func (l *laneTimes) remainder(root *session) *session {
 		return nil
 	}
 	m := &midway{lane: root.lane - 1, next: of.next, paused: true}
+	if root.midway != nil {
+		m.instant = root.midway.instant
+	}
 	if m.requests(root.Entry) == 0 {
 		return nil
 	}

@@ -75,6 +75,7 @@ func (l *primerLoop) prime(ctx context.Context, s *session, longest time.Duratio
 			continue
 		}
 		p := root.newPrimer(c, s.midway.next[c]-1)
+		p.entered = s.midway.instant
 		if c != s.Entry {
 			p.correlation = e.work.ids.next()
 			s.streamIDs[c] = p.correlation

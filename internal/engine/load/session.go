@@ -81,6 +81,7 @@ type session struct {
 	permits      chan time.Duration // open loop: due times of further turns; nil before the second turn; closed = no more
 	offset, zero time.Duration      // as in placement
 	lane         int                // slot of a closed loop that plays the family, from 1; 0 = there is none
+	entered      time.Duration      // of a primer: where its session is entered
 	unsent       int64              // requests of the conversation and of descendants that have not been started
 	retries      int                // of the turn
 	midway       *midway            // where the family is entered; nil = at its beginning
@@ -222,7 +223,10 @@ func (s *session) returnTurn(x transport.Exchange) Finished {
 		e.work.flights.endFlight(rec.Target)
 	}
 	next.endFill()
-	rec.Lane = s.lane
+	rec.Lane, rec.Entered = s.lane, s.entered
+	if s.midway != nil {
+		rec.Entered = s.midway.instant
+	}
 	rec.Stamps.Due, rec.Stamps.Queued, rec.Stamps.Permit = s.due, s.queued, s.permit
 	rec.Stamps.Skipped = e.idle.left(s.root.tree)
 	rec.Ramp = rec.Stamps.Start-e.start < e.phase.Shape.Ramp()
@@ -266,6 +270,8 @@ func (s *session) settleTurn(turn int, a *bench.Answer) (next int) {
 	failed := a.Failure != nil
 	next = turn + 1
 	switch {
+	case s.overflows(turn, a):
+		return noTurn
 	case s.goesOn(failed):
 		s.retries = 0
 		s.rememberTurn(turn, a)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/transport"
 )
@@ -106,22 +107,51 @@ func (s *session) finishTurn(
 		s.env.primers.primerFailed(s, f.Record.Answer.Failure)
 	}
 	next := s.settleTurn(n, &f.Record.Answer)
-	started := f.Record.Stamps.Start
+	started, overflows := f.Record.Stamps.Start, s.overflows(n, &f.Record.Answer)
 	s.env.sink.Finished(f) // which owns the record now
 	if waits && failed {
 		s.pauseSlot(losses, started)
 		ended = s.env.clock.Now()
 	}
-	if next > n || next == noTurn && s.goesOn(failed) {
+	if next > n || next == noTurn && s.goesOn(failed) && !overflows {
 		s.startBranches(ctx, n, ended)
 	}
 	switch {
+	case next == noTurn && overflows:
+		return s.endSession(ctx, s.sitOut(n, ended), failed), false
 	case next == noTurn:
 		return s.endSession(ctx, ended, failed), false
 	case !s.awaitTurn(next, ended):
 		return s.endSession(ctx, s.env.clock.Now(), false), false
 	}
 	return nil, true
+}
+
+// overflows reports whether a turn of a recorded session was too long for the server. Later ones of its stream would
+// be, too, so that the stream ends.
+func (s *session) overflows(turn int, a *bench.Answer) bool {
+	return a.Failure != nil && a.Failure.Class == bench.ContextOverflow && s.Conversation.Turns[turn].Recorded != nil
+}
+
+// sitOut keeps the lane of a session whose main stream has ended early, because a turn was too long, for the rest of
+// its recording: short sessions in place of long ones would make a server look fast. It returns when that has passed.
+// With the rule of AIPerf, the lane goes on at once.
+func (s *session) sitOut(turn int, ended time.Duration) time.Duration {
+	e := s.env
+	if s.depth > 0 || e.lanes == nil || e.work.Sessions.JoinAtOnce {
+		return ended
+	}
+	at := s.Conversation.Turns[turn].Recorded
+	last := at.End
+	for c := range streamsOf(s.Entry) {
+		for i := range c.Turns {
+			if r := c.Turns[i].Recorded; r != nil {
+				last = max(last, r.End)
+			}
+		}
+	}
+	until, _ := e.waitUntilDue(s.root.tree, ended+e.work.Sessions.Scaled(last-at.End))
+	return max(ended, min(until, e.clock.Now()))
 }
 
 // answerDecides reports whether the answer to a turn decides what is sent next.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
@@ -72,12 +73,9 @@ func compileDataset(c *compiler, p *Plan) {
 				o.Part = name
 			}
 			o.BlockSize = compileBlockSize(c, d, kind)
+			o.StripImages = compileStrip(c, kind.Name)
 			kind.Agentic = recordedSessions(d)
-			if kind.Agentic {
-				o.Agentic = compileAgentic(c, d, p)
-			} else {
-				o.Trace = compileTrace(c, d, p, kind)
-			}
+			compileRecorded(c, d, p, kind, &o)
 			// Traces may need generated prompts; their records are not known yet.
 			p.Tokens.Optional = p.Tokens.Optional && !kind.Trace && !(kind.File && kind.Format.Counts)
 			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling, Calibrate: d.Prompts.ISLCalibrate, SeparateWarmup: d.Warmup == "separate"}
@@ -95,6 +93,12 @@ func compileRecords(c *compiler, p *Plan, d *config.Dataset, o *dataset.Options)
 	o.File, o.OSL, o.Open = compileFile(c, d), compileDistribution(c, "datasets/0/osl", d.OSL), mediaFiles(c, d.Path)
 	o.Path = requestPath(&p.Kind, c.b.Endpoint.Path)
 	o.Sample = d.TraceSessionSampleRatio
+	if d.Filters != nil {
+		o.Filters = map[string]string{}
+		for name, value := range *d.Filters {
+			o.Filters[name] = value.Reveal()
+		}
+	}
 	o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
 	needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 	p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
@@ -155,7 +159,81 @@ func compilePublic(c *compiler, d *config.Dataset, o *dataset.Options) (counts b
 		c.problem("datasets/0/hfRevision", "out-of-range", "%q is not the name of a branch, a tag or a commit", d.HFRevision)
 	}
 	o.Public = dataset.PublicRequest{Name: d.Dataset, Subset: d.HFSubset, Split: d.HFSplit, Revision: d.HFRevision, Fetch: c.b.Tokenizer.AllowDownload}
+	if set.Agentic && d.Filters != nil {
+		c.problem("datasets/0/filters", "conflict", "%s has sessions of agents, which have no columns", d.Dataset)
+	}
 	return set.Read.Counts
+}
+
+// compileRecorded compiles the options of the replay of a trace, or of sessions of agents.
+func compileRecorded(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind, o *dataset.Options) {
+	checkBaseten(c, d, p, kind.Name)
+	if kind.Agentic {
+		o.Agentic = compileAgentic(c, d, p)
+		return
+	}
+	o.Trace = compileTrace(c, d, p, kind)
+	if c.b.GPUTelemetry.Count != nil {
+		c.problem("gpuTelemetry/count", "conflict", "only recorded sessions (format %s) have rates per GPU",
+			agentic.FormatWeka)
+	}
+}
+
+// compileStrip reports whether repeated images are sent by their keys alone.
+func compileStrip(c *compiler, format string) bool {
+	const only = "single_turn"
+	e := &c.b.Endpoint
+	switch {
+	case !e.UUIDAndStrip:
+	case e.Type != "chat":
+		c.problem("endpoint/uuidAndStrip", "conflict", "only the endpoint type chat has keys of images, not %s", e.Type)
+	case format != only:
+		c.problem("endpoint/uuidAndStrip", "conflict",
+			"only valid for the format %s, whose records belong to a conversation by session_id", only)
+	}
+	return e.UUIDAndStrip
+}
+
+// checkBaseten reports fields of the format baseten_trace that another one has, or that exclude each other.
+func checkBaseten(c *compiler, d *config.Dataset, p *Plan, format string) {
+	given := []struct {
+		field string
+		has   bool
+	}{
+		{"maxIdleGapCapSeconds", d.MaxIdleGapCap != nil}, {"openLoopReplay", d.OpenLoopReplay != nil},
+		{"openLoopStrict", d.OpenLoopStrict}, {"omitKvHints", d.OmitKVHints},
+		{"forceMinTokens", d.ForceMinTokens != nil},
+	}
+	for _, one := range given {
+		if one.has && format != trace.FormatBaseten {
+			c.problem("datasets/0/"+one.field, "conflict", "only valid for the format %s", trace.FormatBaseten)
+		}
+	}
+	closed := d.OpenLoopReplay != nil && !*d.OpenLoopReplay
+	if closed && d.OpenLoopStrict {
+		c.problem("datasets/0/openLoopStrict", "conflict",
+			"excludes openLoopReplay: false, with which requests wait for the answers before them")
+	}
+	if closed && d.IgnoreTraceDelays {
+		c.problem("datasets/0/openLoopReplay", "conflict", "excludes ignoreTraceDelays, which drops all delays")
+	}
+	if d.MaxIdleGapCap == nil {
+		return
+	}
+	replays, cut := false, false
+	for i := range p.Phases {
+		if r := p.Phases[i].Replay; r != nil {
+			replays, cut = true, cut || !r.Auto && r.Start > 0 || r.End >= 0
+		}
+	}
+	switch {
+	case !replays:
+		c.problem("datasets/0/maxIdleGapCapSeconds", "conflict",
+			"needs a phase of type fixed_schedule, which sends requests at their times")
+	case cut:
+		c.problem("datasets/0/maxIdleGapCapSeconds", "conflict",
+			"excludes startOffset and endOffset, which are times with all gaps")
+	}
 }
 
 // column is a list of the name that is given.
@@ -465,9 +543,18 @@ func compileTrace(c *compiler, d *config.Dataset, p *Plan, kind dataset.Kind) (o
 		c.problem("datasets/0/ignoreTraceDelays", "conflict",
 			"a phase of type fixed_schedule sends the trace at its times; use --no-fixed-schedule, or another type")
 	}
+	out.Baseten = trace.Baseten{
+		Closed: d.OpenLoopReplay != nil && !*d.OpenLoopReplay, Strict: d.OpenLoopStrict,
+		NoHints: d.OmitKVHints, NoLeast: d.ForceMinTokens != nil && !*d.ForceMinTokens,
+	}
+	if limit := d.MaxIdleGapCap; limit != nil {
+		out.Baseten.IdleCap = time.Duration(float64(limit.Duration()) * d.Speedup()) // times are divided by it later
+	}
 	for _, m := range c.b.Endpoint.Extra {
-		if slices.Contains(kind.Adds, m.Name) {
-			c.problem("endpoint/extra/"+m.Name, "conflict", "%s sends a recorded value", kind.Name)
+		if kind.Name == trace.FormatBaseten && slices.Contains(out.Baseten.Adds(), m.Name) {
+			c.problem("endpoint/extra/"+m.Name, "conflict",
+				"%s sends a recorded value; omitKvHints (--omit-kv-hints) and forceMinTokens: false (--no-force-min-tokens) "+
+					"leave it out", kind.Name)
 		}
 	}
 	if s := d.Synthesis; s != nil {

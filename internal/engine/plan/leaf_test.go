@@ -210,6 +210,18 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].GapRule = "weka_trace", "aiperf"
 	},
+	"datasets.filters": func(d *config.Document) {
+		toPublic(d)
+		d.Benchmark.Datasets[0].Filters = &config.Params{"level": secret.New("easy")}
+	},
+	"datasets.maxIdleGapCapSeconds": func(d *config.Document) {
+		baseten(func(d *config.Dataset) { d.MaxIdleGapCap = new(config.Seconds(3)) })(d)
+		d.Benchmark.Phases[0] = config.Phase{Name: "profiling", Kind: "profiling", Type: "fixed_schedule", AutoOffset: new(true)}
+	},
+	"datasets.openLoopReplay": baseten(func(d *config.Dataset) { d.OpenLoopReplay = new(false) }),
+	"datasets.openLoopStrict": baseten(func(d *config.Dataset) { d.OpenLoopStrict = true }),
+	"datasets.omitKvHints":    baseten(func(d *config.Dataset) { d.OmitKVHints = true }),
+	"datasets.forceMinTokens": baseten(func(d *config.Dataset) { d.ForceMinTokens = new(false) }),
 	"datasets.blockSize": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].BlockSize = "mooncake_trace", new(3)
@@ -300,6 +312,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.excludeRamp":              ramped(func(p *config.Phase, _ *config.Ramp) { p.ExcludeRamp = true }),
 
 	"endpoint.downloadVideoContent": func(d *config.Document) { d.Benchmark.Endpoint.DownloadVideoContent = true },
+	"endpoint.uuidAndStrip":         func(d *config.Document) { toFile(d); d.Benchmark.Endpoint.UUIDAndStrip = true },
 	"endpoint.requestContentType":   func(d *config.Document) { d.Benchmark.Endpoint.RequestContentType = new("application/json") },
 	"endpoint.jobs.pollInterval":    func(d *config.Document) { d.Benchmark.Endpoint.Jobs.PollInterval = new(config.Seconds(3)) },
 	"endpoint.jobs.timeout":         func(d *config.Document) { d.Benchmark.Endpoint.Jobs.Timeout = new(config.Seconds(3)) },
@@ -319,6 +332,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"datasets.audio.format":         "one value only, wav",
 	"artifacts.overwrite":           "where the command line writes",
 	"artifacts.dir":                 "where the command line writes; the daemon owns its folders",
+	"gpuTelemetry.count":            "divides rates in the results of recorded sessions",
 	"gpuTelemetry.mode":             "has no effect; a warning says so",
 	"runtime.ui":                    "how the command line shows progress",
 	"runtime.apiPort":               "the command line's own listener",
@@ -744,6 +758,15 @@ func deref[T any](p *T) any {
 		return "none"
 	}
 	return *p
+}
+
+// baseten makes the dataset a trace of Baseten and changes it.
+func baseten(change func(*config.Dataset)) func(*config.Document) {
+	return func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Format = "baseten_trace"
+		change(&d.Benchmark.Datasets[0])
+	}
 }
 
 // synthesized makes the dataset a trace that is changed.

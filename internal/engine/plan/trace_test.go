@@ -35,7 +35,7 @@ func TestTraceConflicts(t *testing.T) {
 		{`dataset: {path: leaf_test.go, format: bailian_trace, ignoreTraceDelays: true}, phases: {type: fixed_schedule}`,
 			"#/benchmark/datasets/0/ignoreTraceDelays: a phase of type fixed_schedule sends the trace at its times; use --no-fixed-schedule, or another type"},
 		{`endpoint: {extra: {min_tokens: 3, top_p: 1}}, dataset: {path: leaf_test.go, format: baseten_trace}, phases: {type: concurrency}`,
-			"#/benchmark/endpoint/extra/min_tokens: baseten_trace sends a recorded value"},
+			"#/benchmark/endpoint/extra/min_tokens: baseten_trace sends a recorded value; omitKvHints (--omit-kv-hints) and forceMinTokens: false (--no-force-min-tokens) leave it out"},
 	} {
 		text := tt.document
 		if !strings.Contains(text, "phases") {

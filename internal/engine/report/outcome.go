@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/agents"
@@ -77,7 +78,8 @@ func Conclude(in *Input) Outcome {
 	adjust(in.Phases, in.Plan.Document, in.Network)
 	rep := Build(in.Run, &in.Plan.Measure, in.Clock, in.Phases)
 	addPower(rep, in.GPU, in.Phases)
-	rep.Path, rep.OTel, rep.ServerSpans, rep.Agents = in.Path, in.OTel, in.Spans, in.agents(rep)
+	rep.Path, rep.OTel, rep.ServerSpans = in.Path, in.OTel, in.Spans
+	rep.Agents = agentsOf(in.Jobs, in.Plan.Document, rep)
 	rep.State, rep.Reason, rep.Cancelled = o.State, o.Reason, in.Cancelled
 	rep.Tokenizer, rep.Dataset = in.Tokens.Method, in.Dataset
 	rep.Client, rep.Server = Client(in.Phases, in.Certificate), in.Server
@@ -89,22 +91,29 @@ func Conclude(in *Input) Outcome {
 	return o
 }
 
-// agents returns what the replay of recorded sessions measured; nil = none was replayed.
-func (in *Input) agents(rep *export.Report) *agents.Report {
-	if in.Jobs == nil {
+// agentsOf returns what the replay of recorded sessions measured; nil = none was replayed.
+func agentsOf(jobs *agents.Jobs, doc *config.Document, rep *export.Report) *agents.Report {
+	if jobs == nil {
 		return nil
 	}
-	r := agents.Summarize(in.Jobs.Trees(), rep.Duration)
+	r := agents.Summarize(jobs, rep.Duration)
 	if r == nil {
 		return nil
 	}
-	r.ByContext, r.ByUncached = in.Jobs.Groups()
 	for tag, to := range map[string]**float64{
 		"theoretical_prefix_cache_hit": &r.Hits.Theoretical, "expected_prefix_cache_hit": &r.Hits.Expected,
 		"overall_usage_prompt_cache_read_pct": &r.Hits.Reported,
 	} {
 		if v, ok := rep.Results.Value(tag, metric.Avg); ok {
 			*to = new(v / 100)
+		}
+	}
+	if n := doc.Benchmark.GPUTelemetry.Count; n != nil {
+		if r.JobsPerHour != nil {
+			r.JobsPerHourPerGPU = new(*r.JobsPerHour / float64(*n))
+		}
+		if v, ok := rep.Results.Value("output_token_throughput", metric.Avg); ok {
+			r.OutputRatePerGPU = new(v / float64(*n))
 		}
 	}
 	return r

@@ -8,8 +8,10 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/agents"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/verdict"
@@ -32,13 +34,15 @@ func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Rec
 		return nil, nil, fmt.Errorf("the record file does not have all requests (artifacts.keepRecords: %s)", keep.Mode)
 	}
 	log := results.Open(dir, m.Files.Layout.Prefix).Measured(o.Progress)
-	phases, err := replay(m, log.Records(ctx), o.Keep)
+	jobs := agents.NewJobs()
+	phases, err := replay(m, log.Records(ctx), o.Keep, jobs)
 	if err != nil {
 		return nil, nil, err
 	}
 	adjust(phases, m.Document, nil)
 	rep := Build(r, m, log.Clock, phases)
 	rep.State, rep.Reason, rep.Complete = r.State, r.StateReason, false
+	rep.Agents = agentsOf(jobs, m.Document, rep)
 	rep.Validity = Validity(m.Document, rep, phases)
 	rep.Warnings = append(warn("interrupted", "%s", r.StateReason), reportWarnings(rep)...)
 	if log.LeftOut > 0 {
@@ -57,7 +61,7 @@ func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Rec
 // replay adds the records of a file to the phases in which they were made. Phases
 // without a record are left out.
 func replay(
-	m *plan.Measure, records iter.Seq2[*bench.Record, error], keep func(*measure.Set) error,
+	m *plan.Measure, records iter.Seq2[*bench.Record, error], keep func(*measure.Set) error, jobs *agents.Jobs,
 ) ([]Measured, error) {
 	phases := make([]Measured, len(m.Phases))
 	for rec, err := range records {
@@ -79,6 +83,7 @@ func replay(
 			}
 		}
 		p.add(rec)
+		collect.AgentsOf(p.Plan, jobs)(rec)
 	}
 	return slices.DeleteFunc(phases, func(p Measured) bool { return p.Set == nil }), nil
 }

@@ -183,7 +183,7 @@ func layOption(b *overlay, occ *occurrence) {
 	case "networkLatency.enabled", "networkLatency.meanMs", "networkLatency.pingInterval":
 		layNetworkLatency(b, occ, path)
 	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "otel.customResourceAttributes", "mlflow.tags",
-		"slos":
+		"dataset.filters", "slos":
 		layObject(b, occ, path)
 	case "dataset.audio.depths", "dataset.audio.sampleRates":
 		layNumbers(b, occ, path)

@@ -26,13 +26,8 @@ type occurrence struct {
 	before   string // the spelling of an earlier one whose value this one replaces; "" = there is none
 }
 
-// idle reports whether a refused option has the value that changes nothing.
-func (o *occurrence) idle() bool {
-	if o.option.kind == optBool {
-		return o.on == (o.option.idle == "true")
-	}
-	return o.option.idle != "" && len(o.values) == 1 && suggest.Fold(o.values[0]) == suggest.Fold(o.option.idle)
-}
+// idle reports whether a refused option is switched off.
+func (o *occurrence) idle() bool { return o.option.kind == optBool && !o.on }
 
 // Flags is a parsed command line of `aiperfd profile`.
 type Flags struct {
@@ -101,7 +96,7 @@ func (f *Flags) refuse() {
 			occ.option.status, occ.option.why = inert, strings.TrimSuffix("it is not supported by aiperfd yet; "+o.why, "; ")
 			f.typed = append(f.typed, occ)
 			continue
-		case o.why != "" && o.idle == "":
+		case o.why != "":
 			text += ": " + o.why
 		case o.extra:
 			text += "; --ignore-unsupported runs without it"

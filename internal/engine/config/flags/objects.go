@@ -26,7 +26,7 @@ func layObject(b *overlay, occ *occurrence, path string) {
 			ok = layJSON(b, occ, value, into)
 		case path == "endpoint.headers":
 			ok = layHeader(b, occ, value, into)
-		case path == "otel.customResourceAttributes":
+		case path == "otel.customResourceAttributes", path == "dataset.filters":
 			ok = layAttributes(b, occ, value, into, "=")
 		case path == "mlflow.tags":
 			ok = layAttributes(b, occ, value, into, ":")

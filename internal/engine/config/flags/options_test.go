@@ -330,8 +330,6 @@ func TestNoEffect(t *testing.T) {
 		{[]string{"--tokenizer-trust-remote-code"}, "--tokenizer-trust-remote-code has no effect: it never runs code of a tokenizer's repository"},
 		{[]string{"--plot-required"}, "--plot-required has no effect: nothing is plotted after the run"},
 		{[]string{"--no-auto-plot"}, "--no-auto-plot has no effect: the feature is not supported yet"},
-		{[]string{"--force-min-tokens"}, "--force-min-tokens has no effect: it is always the case"},
-		{[]string{"--open-loop-replay"}, "--open-loop-replay has no effect: it is always the case"},
 		{[]string{"--wandb-tag", "u1", "u2", "--ignore-unsupported", "--wandb-project=v"},
 			"--wandb-tag has no effect: it is not supported by aiperfd yet\n--wandb-project has no effect: it is not supported by aiperfd yet"},
 		{[]string{"--gpu-telemetry", "dashboard"}, "--gpu-telemetry: realtime_dashboard has no effect: GET /api/runs/{id}/telemetry has the GPUs while a run goes on"},

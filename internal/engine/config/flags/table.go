@@ -47,7 +47,6 @@ type option struct {
 	kind   optionKind
 	path   string
 	status optionStatus
-	idle   string // refused: the value that changes nothing, which is accepted; "" = false of a boolean, else none
 	why    string // inert: the reason; "" = that of a program of one process; refused: what to know besides
 	extra  bool   // refused: it only adds files or destinations, so that --ignore-unsupported leaves it out
 	redact redact.FlagKind
@@ -286,9 +285,6 @@ func optionRows() []option {
 		{names: "--fixed-schedule", kind: optBool},
 		{names: "--timing", kind: optText},
 		{names: "--no-fixed-schedule", kind: optBool},
-		{names: "--open-loop-replay", kind: optBool, status: refused, idle: "true", why: "it is always the case"},
-		{names: "--omit-kv-hints", kind: optBool, status: refused, idle: "true", why: "requests never carry them"},
-		{names: "--force-min-tokens", kind: optBool, status: refused, idle: "true", why: "it is always the case"},
 		{names: "--image-source", kind: optText, path: "dataset.images.source", redact: redact.File},
 		{names: "--plot-required", kind: optBool, status: inert, why: "nothing is plotted after the run"},
 		{
@@ -313,7 +309,6 @@ func optionRows() []option {
 		{names: "--verbose", kind: optBool, path: "logging.level"},
 		{names: "--extra-verbose", kind: optBool, path: "logging.level"},
 		{names: "--certify", kind: optBool, path: "client.certify"},
-		{names: "--dataset-filter", kind: optWords, status: refused},
 		{names: "--auto-plot", kind: optBool, status: refused, extra: true},
 		{names: "--accuracy-tasks", kind: optList, status: refused},
 		{names: "--zmq-ipc-path", kind: optText, status: inert, redact: redact.File},
@@ -322,13 +317,11 @@ func optionRows() []option {
 		// Options that are treated alike: those that are not supported, and those that recipes read.
 		{
 			kind: optBool, status: refused,
-			names: "--uuid-and-strip --open-loop-strict " +
-				"--accuracy-enable-cot --accuracy-verbose",
+			names: "--accuracy-enable-cot --accuracy-verbose",
 		},
 		{
 			kind: optText, status: refused,
-			names: "--max-idle-gap-cap-seconds " +
-				"--optuna-sampler --optuna-acquisition --optuna-terminator --search-percentile-pooling " +
+			names: "--optuna-sampler --optuna-acquisition --optuna-terminator --search-percentile-pooling " +
 				"--bo-constraint-mode --accuracy-benchmark --accuracy-n-shots --accuracy-grader " +
 				"--accuracy-system-prompt",
 		},

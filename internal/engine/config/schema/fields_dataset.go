@@ -11,10 +11,8 @@ func datasetFields() []section {
 				"turnDelay turnDelayRatio images audio video rankings",
 			Own: "ignoreTraceDelays columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup " +
 				"onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines maxContextLength " +
-				"useThinkTimeOnly traceIdleGapCapSeconds gapRule traceSessionSampleRatio",
-			Lacks: lacking("replay of traces and public datasets", "filters "+
-				"maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints "+
-				"forceMinTokens")},
+				"useThinkTimeOnly traceIdleGapCapSeconds gapRule traceSessionSampleRatio maxIdleGapCapSeconds " +
+				"openLoopReplay openLoopStrict omitKvHints forceMinTokens"},
 		{Path: "name", MinLength: 1, MaxBytes: MaxName, Default: "main"},
 		{Path: "type", Choices: "synthetic file public", Default: "file with path or records, else synthetic"},
 		{Path: "entries", Least: new(1.0), Most: new(1e7),
@@ -151,6 +149,13 @@ func datasetFields() []section {
 		{Path: "traceIdleGapCapSeconds", Least: new(0.0), Default: "no limit", Flags: "--trace-idle-gap-cap-seconds"},
 		{Path: "traceSessionSampleRatio", Above: new(0.0), Most: new(1.0), Default: "1", Flags: "--trace-session-sample-ratio"},
 		{Path: "synthesis.allowDatasetWrap", Flags: "--allow-dataset-wrap"},
+		{Path: "filters", Flags: "--dataset-filter"},
+		{Path: "filters.*", Forms: []Form{FormScalar}},
+		{Path: "maxIdleGapCapSeconds", Above: new(0.0), Default: "no limit", Flags: "--max-idle-gap-cap-seconds"},
+		{Path: "openLoopReplay", Default: "true", Flags: "--open-loop-replay"},
+		{Path: "openLoopStrict", Flags: "--open-loop-strict"},
+		{Path: "omitKvHints", Flags: "--omit-kv-hints"},
+		{Path: "forceMinTokens", Default: "true", Flags: "--force-min-tokens"},
 		{Path: "gapRule", Choices: "critical aiperf", Default: "critical", Flags: "--gap-rule"},
 	}}}
 }

@@ -122,7 +122,7 @@ func documentFields() []section {
 		}},
 		{"benchmark.gpuTelemetry", "", []Field{
 			{Path: "", Forms: []Form{FormURL}, AIPerf: "enabled urls metricsFile collector mode",
-				Own: "interval devices idleBaseline"},
+				Own: "interval devices idleBaseline count"},
 			{Path: "enabled", Value: true, Flags: "--no-gpu-telemetry"},
 			{Path: "urls", MaxLength: 100, Forms: []Form{FormElement}, Flags: "--gpu-telemetry"},
 			{Path: "metricsFile", MinLength: 1, Form: "file", Flags: "--gpu-telemetry"},
@@ -130,6 +130,7 @@ func documentFields() []section {
 			{Path: "mode", Choices: "summary realtime_dashboard", Value: "summary", Flags: "--gpu-telemetry"},
 			{Path: "interval", Value: 0.333, Least: new(0.01), Most: new(300.0)},
 			{Path: "devices", MaxLength: 100, Forms: []Form{FormElement}, Flags: "--gpu-devices"},
+			{Path: "count", Least: new(1.0), Default: "none", Flags: "--gpu-count"},
 			{Path: "idleBaseline", Value: 0.0, Least: new(0.0), Most: new(600.0), Flags: "--gpu-idle-baseline"},
 		}},
 		{"benchmark.serverMetrics", "", []Field{

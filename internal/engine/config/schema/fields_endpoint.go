@@ -29,7 +29,6 @@ func endpointFields() []section {
 					"affinityHeaders tls proxy proxyFromEnv ipVersion sourceAddresses",
 				Lacks: []Lack{
 					{Name: "transport", Off: `null`, Alt: `"http"`, What: "a transport other than http"},
-					{Name: "uuidAndStrip", Off: `false`, What: "stripping of images"},
 				}},
 			{Path: "urls", Value: []string{"http://localhost:8000"}, MinLength: 1, Forms: []Form{FormElement}, Flags: "--url"},
 			{Path: "urlStrategy", Value: "round_robin", Choices: "round_robin random least_inflight", Flags: "--url-strategy"},
@@ -87,6 +86,7 @@ func endpointFields() []section {
 			{Path: "dynamoOslHint", Flags: "--dynamo-osl-hint"},
 			{Path: "dialect", List: "dialects", Flags: "--endpoint-dialect"},
 			{Path: "downloadVideoContent", Flags: "--download-video-content"},
+			{Path: "uuidAndStrip", Flags: "--uuid-and-strip"},
 			{Path: "requestContentType", Choices: "application/json multipart/form-data", Flags: "--request-content-type"},
 			{Path: "jobs.pollInterval", Above: new(0.0), Default: "0.1; runpod slows down to 1", Flags: "--poll-interval"},
 			{Path: "jobs.timeout", Above: new(0.0), Default: "endpoint.timeout", Flags: "--job-timeout-seconds"},

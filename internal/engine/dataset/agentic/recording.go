@@ -1,15 +1,23 @@
 package agentic
 
-import "aiperfd/internal/engine/bench"
+import (
+	"cmp"
+	"slices"
+
+	"aiperfd/internal/engine/bench"
+)
 
 // recordings returns what the trace says of each request, by its name.
 func (g *Graph) recordings() map[string]*bench.Recording {
 	out := map[string]*bench.Recording{}
-	session := &bench.RecordedSession{ID: g.ID}
+	session := &bench.RecordedSession{ID: g.ID, Digest: g.Source.SHA256}
 	for _, s := range g.Streams {
 		for i := range s.Requests {
 			r := &s.Requests[i]
-			one := &bench.Recording{Start: seconds(r.T), End: seconds(r.End()), Session: session, Blocks: len(r.blocks)}
+			one := &bench.Recording{
+				Start: seconds(r.T), End: seconds(r.End()), Session: session,
+				Number: len(session.Turns), Blocks: len(r.blocks),
+			}
 			session.Turns = append(session.Turns, one)
 			out[name(s.ID, i)] = one
 		}
@@ -31,6 +39,15 @@ func (g *Graph) recordings() map[string]*bench.Recording {
 	}
 	for r, seen := range g.seen() {
 		out[r].Seen = seen
+	}
+	byStart := slices.Clone(session.Turns) // the latest first
+	slices.SortFunc(byStart, func(a, b *bench.Recording) int { return cmp.Compare(b.Start, a.Start) })
+	for i, from := 0, 0; i < len(byStart); i++ {
+		if i+1 == len(byStart) || byStart[i+1].Start < byStart[i].Start {
+			for ; from <= i; from++ {
+				byStart[from].Later = i + 1
+			}
+		}
 	}
 	return out
 }

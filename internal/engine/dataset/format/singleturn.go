@@ -22,6 +22,7 @@ func singleTurn() source.Format {
 		},
 		New: func(o *source.Options) source.Decoder {
 			d := &rowReader{newObject(table), newAttacher(o.Open)}
+			sent := source.NewRecent[imageKey, struct{}](manyImages)
 			return func(record file.Record) (source.Row, error) {
 				r, t, all := d.read(record.Data)
 				if r.delay != nil && r.session == "" {
@@ -29,6 +30,9 @@ func singleTurn() source.Format {
 				}
 				if len(all) > 0 {
 					return source.Row{}, all
+				}
+				if o.StripImages {
+					r.strip(&t, &sent)
 				}
 				out := wholeRequest(t)
 				out.Session = r.session

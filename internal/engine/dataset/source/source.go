@@ -73,6 +73,10 @@ type Options struct {
 	// From and Until bound the times at which conversations with times begin, both
 	// included; nil = no bound.
 	From, Until *time.Duration
+	// Filters are the values that members of a record must have for it to be used, in any case; nil = none.
+	Filters map[string]string
+	// StripImages sends an image that the conversation has sent before by its key alone.
+	StripImages bool
 	// Sample is the share of the conversations that are used, chosen by the seed and their ids; nil = all.
 	Sample  *float64
 	SkipBad int  // records with problems that are skipped before reading fails

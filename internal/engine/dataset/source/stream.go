@@ -75,8 +75,6 @@ type Format struct {
 	Draws bool
 	// Open opens a dataset that is not a stream of records; nil = New decodes them.
 	Open func(ctx context.Context, o Options) (Source, error)
-	// Adds names the members that the format adds to bodies.
-	Adds []string
 	// Records opens the records; nil = [file.Open] does.
 	Records func(ctx context.Context, f file.File) (Records, error)
 	// New returns the decoder of the records of one pass, which are open.
@@ -107,6 +105,8 @@ type Row struct {
 	// Session is the id of the conversation; rows with the same one are parts of it;
 	// empty = a conversation of its own.
 	Session string
+	// Sampled is the id by which the row is, or is not, in a sample of the sessions; empty = Session.
+	Sampled string
 	// Conversation is what the record says of the conversation. Its turns are appended to
 	// those of earlier rows.
 	Conversation bench.Conversation
@@ -293,8 +293,10 @@ func (s *stream) read() (wrong file.Error, err error) {
 		record.Place, problem = broken.Place, broken.Err
 	} else if err != nil {
 		return wrong, err
-	} else if row, problem = s.decode(record); problem == nil {
-		problem = s.misplaced(&row)
+	} else if row.Skip, problem = s.o.filtered(record.Data); problem == nil && row.Skip == "" {
+		if row, problem = s.decode(record); problem == nil {
+			problem = s.misplaced(&row)
+		}
 	}
 	switch {
 	case problem != nil:
@@ -303,7 +305,7 @@ func (s *stream) read() (wrong file.Error, err error) {
 		}
 	case row.Skip != "":
 		s.leave(row.Skip)
-	case !s.o.sampled(&row, s.records):
+	case !s.o.Sampled(cmp.Or(row.Sampled, row.Session, row.Conversation.ID), s.records):
 		s.leave("not in the sample of sessions")
 	case len(row.Conversation.Turns) > 0:
 		s.add(&row, len(record.Data))
@@ -311,13 +313,13 @@ func (s *stream) read() (wrong file.Error, err error) {
 	return wrong, nil
 }
 
-// sampled reports whether the conversation of a row is one of those that are used: rows of a conversation are used, or not,
-// together. A row without an id is a conversation of its own, known by its number in the input.
-func (o *Options) sampled(row *Row, number int) bool {
+// Sampled reports whether the record with a number in the input is one of those that are used: records of a
+// conversation are used, or not, together. One without an id is a conversation of its own, known by its number.
+func (o *Options) Sampled(id string, number int) bool {
 	if o.Sample == nil {
 		return true
 	}
-	id := cmp.Or(row.Session, row.Conversation.ID, strconv.Itoa(number))
+	id = cmp.Or(id, strconv.Itoa(number))
 	return o.Seed.Child("sample").Rand(id).Float64() < *o.Sample
 }
 

@@ -10,17 +10,18 @@ import (
 	"aiperfd/internal/engine/dataset/source"
 )
 
+// FormatBaseten is the name of the format of the completion traces of Baseten.
+const FormatBaseten = "baseten_trace"
+
 // baseten is the format of the completion traces of Baseten.
 func baseten() format {
 	return format{
 		Format: source.Format{
-			Name:   "baseten_trace",
+			Name:   FormatBaseten,
 			Trace:  true,
 			Timed:  func(*source.Head) bool { return true },
 			Needs:  "timestamp_start_unix_ms and prompt",
 			Detect: func(h *source.Head) bool { return h.HasAny("timestamp_start_unix_ms") && h.HasAny("prompt") },
-
-			Adds: []string{"min_tokens", "hash_ids", "block_size"},
 		},
 		recorded: true,
 
@@ -38,6 +39,28 @@ func baseten() format {
 	}
 }
 
+// Baseten are the options of the format baseten_trace.
+type Baseten struct {
+	IdleCap time.Duration // longest time between two requests of the trace, in its own time; 0 = any
+	// Closed sends later turns of a session as long after the answer to the one before as in the recording, instead
+	// of at their times.
+	Closed bool
+	Strict bool // every record is a conversation of its own
+	// NoHints leaves hash_ids and block_size out of bodies, and NoLeast min_tokens.
+	NoHints, NoLeast bool
+}
+
+// Adds names the members that the format adds to bodies with these options.
+func (b *Baseten) Adds() (names []string) {
+	if !b.NoLeast {
+		names = append(names, "min_tokens")
+	}
+	if !b.NoHints {
+		names = append(names, "hash_ids", "block_size")
+	}
+	return names
+}
+
 func decodeBaseten(data []byte) (r Request, problems source.Problems) {
 	var m struct {
 		Start    json.RawMessage `json:"timestamp_start_unix_ms"`
@@ -48,6 +71,7 @@ func decodeBaseten(data []byte) (r Request, problems source.Problems) {
 		Derived  json.RawMessage `json:"poor_man_session_id"`
 		IDs      json.RawMessage `json:"total_hashes"`
 		Size     json.RawMessage `json:"block_size"`
+		Took     json.RawMessage `json:"duration_e2e_ms"`
 	}
 	var f fields
 	if !f.object(data, &m) {
@@ -68,6 +92,9 @@ func decodeBaseten(data []byte) (r Request, problems source.Problems) {
 	if given(m.Size) {
 		r.hints.BlockSize = f.whole("block_size", m.Size, 1, maxTokens)
 	}
+	if given(m.Took) {
+		r.took = f.time("duration_e2e_ms", m.Took, time.Millisecond)
+	}
 	switch {
 	case given(m.Provided) && m.Provided[0] == '"':
 		r.Session = f.text("provided_session_id", m.Provided)
@@ -81,16 +108,23 @@ func decodeBaseten(data []byte) (r Request, problems source.Problems) {
 
 // hints are members of the body that a format adds.
 type hints struct {
-	MinTokens bench.Tokens    `json:"min_tokens"`
+	MinTokens bench.Tokens    `json:"min_tokens,omitempty"` // at least 1
 	IDs       json.RawMessage `json:"hash_ids,omitempty"`
 	BlockSize int64           `json:"block_size,omitempty"`
 }
 
-// apply adds the hints to a turn whose length is known.
-func (h *hints) apply(t *bench.Turn, ids []int64) {
-	h.MinTokens = t.MaxTokens
-	t.ExtraBody, _ = json.Marshal(h) // numbers, and a valid list
+// apply adds the hints that are wanted to a turn whose length is known.
+func (h *hints) apply(t *bench.Turn, ids []int64, b *Baseten) {
 	if h.BlockSize > 0 {
 		t.BlockIDs, t.BlockSize = ids, int(h.BlockSize)
+	}
+	if !b.NoLeast {
+		h.MinTokens = t.MaxTokens
+	}
+	if b.NoHints {
+		h.IDs, h.BlockSize = nil, 0
+	}
+	if len(b.Adds()) > 0 {
+		t.ExtraBody, _ = json.Marshal(h) // numbers, and a valid list
 	}
 }

@@ -31,6 +31,7 @@ type Request struct {
 
 	number int // in the trace, from 0
 	delay  time.Duration
+	took   time.Duration // until the answer had ended; 0 = not known
 	kind   kind
 	mode   bench.ContextMode
 	turn   bench.Turn // the literal content

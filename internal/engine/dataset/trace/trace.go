@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
@@ -22,6 +23,7 @@ type Spec struct {
 	// IgnoreDelays drops the times and delays of the trace, except when conversations
 	// begin.
 	IgnoreDelays bool
+	Baseten      Baseten
 }
 
 // decoder decodes the records of one pass, in their order. A record has a request or
@@ -78,6 +80,11 @@ func Open(ctx context.Context, name string, o source.Options, spec Spec) (source
 		}
 	}
 	t.texts = sync.OnceValues(func() (*prompts, error) { return newPrompts(&o, t.blockSize, &t.inexact) })
+	if limit := spec.Baseten.IdleCap; limit > 0 {
+		if t.gaps, err = findGaps(ctx, &f, &o, &spec); err != nil {
+			return nil, fmt.Errorf("open dataset %s: find gaps: %w", o.File.Path, err)
+		}
+	}
 	row := f.Format
 	row.New, row.Note = t.pass, t.note
 	return source.OpenFile(ctx, &row, o)
@@ -91,6 +98,7 @@ type trace struct {
 	shared    *idCounts                // nil = prompts are not reshaped
 	texts     func() (*prompts, error) // made when the first prompt is generated
 	inexact   atomic.Int64             // prompts that missed their length
+	gaps      gaps
 }
 
 // note adds what the generated prompts have found.
@@ -110,6 +118,10 @@ func (t *trace) check(o *source.Options) error {
 	}
 	if t.spec.Synthesis.reshapes() && !o.File.Rewindable() {
 		errs = append(errs, errors.New("multipliers of prefixes and prompts need a file that can be read twice, to find the hash ids that occur more than once"))
+	}
+	if t.spec.Baseten.IdleCap > 0 && !o.File.Rewindable() {
+		errs = append(errs, errors.New(
+			"a limit of the time between requests needs a file that can be read twice, to find the gaps"))
 	}
 	return errors.Join(append(errs, t.spec.Synthesis.check())...)
 }
@@ -134,8 +146,9 @@ type pass struct {
 	tokenizer bool
 	seed      bench.Seed
 	decode    decoder
-	sizes     source.Recent[int64, int32] // tokens of the blocks
-	kinds     source.Recent[string, kind] // of the sessions
+	sizes     source.Recent[int64, int32]          // tokens of the blocks
+	kinds     source.Recent[string, kind]          // of the sessions
+	ends      source.Recent[string, time.Duration] // of the last requests of the sessions
 	requests  int
 }
 
@@ -144,6 +157,7 @@ func (t *trace) begin() *pass {
 	return &pass{
 		trace: t, decode: t.format.decoder(),
 		sizes: source.NewRecent[int64, int32](manyRecent), kinds: source.NewRecent[string, kind](manyRecent),
+		ends: source.NewRecent[string, time.Duration](manyRecent),
 	}
 }
 
@@ -159,6 +173,11 @@ func (p *pass) decodeRow(record file.Record) (source.Row, error) {
 	if most := p.spec.Synthesis.MaxISL; most > 0 && r.Input > most {
 		return source.Row{}, nil
 	}
+	p.arrange(&r)
+	session := r.Session
+	if p.spec.Baseten.Strict {
+		r.Session = ""
+	}
 	known, err := p.joined(&r)
 	if err == nil {
 		err = p.sized(&r)
@@ -169,7 +188,9 @@ func (p *pass) decodeRow(record file.Record) (source.Row, error) {
 	if p.synthesis != nil && r.kind == generated {
 		p.synthesis.reshape(&r)
 	}
-	return p.row(&r, known), nil
+	row := p.row(&r, known)
+	row.Sampled = session
+	return row, nil
 }
 
 // joined reports whether the conversation of a request has earlier turns, which have to be
@@ -210,6 +231,18 @@ func (p *pass) sized(r *Request) error {
 	return nil
 }
 
+// arrange gives a request its time: in the schedule without long gaps, or after the request before it in its session.
+func (p *pass) arrange(r *Request) {
+	if p.spec.Baseten.Closed && r.Session != "" {
+		end, known := p.ends.Get(r.Session)
+		p.ends.Set(r.Session, r.At+r.took)
+		if known {
+			r.delay, r.Timed = max(0, r.At-end), false
+		}
+	}
+	r.At = p.gaps.shorten(r.At)
+}
+
 // row returns the row of a request. known means that the conversation has earlier turns.
 func (p *pass) row(r *Request, known bool) source.Row {
 	t := r.turn
@@ -224,7 +257,7 @@ func (p *pass) row(r *Request, known bool) source.Row {
 	row := source.Row{Session: r.Session, Conversation: bench.Conversation{Mode: r.mode, Turns: []bench.Turn{t}}}
 	if r.kind != generated {
 		if r.hints != nil {
-			r.hints.apply(&row.Conversation.Turns[0], r.IDs)
+			r.hints.apply(&row.Conversation.Turns[0], r.IDs, &p.spec.Baseten)
 		}
 		return row
 	}

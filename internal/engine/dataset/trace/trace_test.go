@@ -167,6 +167,55 @@ func TestBaseten(t *testing.T) {
 	}
 }
 
+// The variants of the replay of AIPerf 0.13: what is sent, and when.
+func TestBasetenVariants(t *testing.T) {
+	const text = `{"timestamp_start_unix_ms": 1000, "duration_e2e_ms": 300, "prompt": "a1", "input_tokens": 1, "output_tokens": 8, "provided_session_id": "a", "total_hashes": [7], "block_size": 64}
+{"timestamp_start_unix_ms": 61000, "prompt": "b1", "input_tokens": 1, "output_tokens": 8}
+{"timestamp_start_unix_ms": 62000, "duration_e2e_ms": 9000, "prompt": "a2", "input_tokens": 1, "output_tokens": 8, "provided_session_id": "a"}
+{"timestamp_start_unix_ms": 65000, "prompt": "a3", "input_tokens": 1, "output_tokens": 8, "provided_session_id": "a"}`
+	const mode = " message_array_with_responses:"
+	bare := func(turn string) string { return strings.ReplaceAll(turn, `{"min_tokens":8} `, "") }
+	for _, tt := range []struct {
+		name    string
+		options Baseten
+		want    []string
+	}{
+		{"strict", Baseten{Strict: true}, []string{
+			"session_000000" + mode + ` [at 0s isl 2 osl 8 blocks [7] of 64 {"min_tokens":8,"hash_ids":[7],"block_size":64}]`,
+			"session_000001" + mode + ` [at 1m0s isl 2 osl 8 {"min_tokens":8} b1]`,
+			"session_000002" + mode + ` [at 1m1s isl 2 osl 8 {"min_tokens":8} a2]`,
+			"session_000003" + mode + ` [at 1m4s isl 2 osl 8 {"min_tokens":8} a3]`,
+		}},
+		{"closed", Baseten{Closed: true, NoHints: true}, []string{
+			"a" + mode + ` [at 0s isl 2 osl 8 blocks [7] of 64 {"min_tokens":8}] [after 1m0.7s isl 2 osl 8 {"min_tokens":8} a2] [isl 2 osl 8 {"min_tokens":8} a3]`,
+			"session_000000" + mode + ` [at 1m0s isl 2 osl 8 {"min_tokens":8} b1]`,
+		}},
+		{"gaps of at most 2 s", Baseten{IdleCap: 2 * time.Second, NoLeast: true, NoHints: true}, []string{
+			"a" + mode + bare(` [at 0s isl 2 osl 8 blocks [7] of 64] [at 3s isl 2 osl 8 {"min_tokens":8} a2] [at 5s isl 2 osl 8 {"min_tokens":8} a3]`),
+			"session_000000" + mode + bare(` [at 2s isl 2 osl 8 {"min_tokens":8} b1]`),
+		}},
+		{"gaps between the beginnings of sessions", Baseten{IdleCap: 2 * time.Second, Closed: true, NoLeast: true, NoHints: true}, []string{
+			"a" + mode + bare(` [at 0s isl 2 osl 8 blocks [7] of 64] [after 1m0.7s isl 2 osl 8 {"min_tokens":8} a2] [isl 2 osl 8 {"min_tokens":8} a3]`),
+			"session_000000" + mode + bare(` [at 2s isl 2 osl 8 {"min_tokens":8} b1]`),
+		}},
+	} {
+		got := describe(mustRead(t, FormatBaseten, text, Spec{Baseten: tt.options}))
+		slices.Sort(got)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	// A sample of the sessions has no gaps of those that are not in it, and none is torn by the option.
+	o := from(text)
+	for o.Seed = 0; o.Sampled("a", 1) || !o.Sampled("", 2); o.Seed++ {
+		o.Sample = new(0.5)
+	}
+	one, err := read(t.Context(), FormatBaseten, o, Spec{Baseten: Baseten{IdleCap: time.Second, Strict: true}})
+	if err != nil || len(one) != 1 || one[0].Turns[0].At != time.Minute {
+		t.Errorf("sample: %v, %v", describe(one), err)
+	}
+}
+
 // TestProblems: the message of a bad record names the file, the line and what is accepted.
 func TestProblems(t *testing.T) {
 	const kinds = "exactly one of input_length, text_input, messages and payload must be given"

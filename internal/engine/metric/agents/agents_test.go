@@ -138,10 +138,10 @@ func TestPrefixesForget(t *testing.T) {
 func TestTree(t *testing.T) {
 	const s = time.Second
 	session := &bench.RecordedSession{ID: "A"}
-	main0 := &bench.Recording{Start: 0, End: s, Session: session}
-	main1 := &bench.Recording{Start: 1500 * ms1, End: 2500 * ms1, Session: session, After: []*bench.Recording{main0}}
-	sub := &bench.Recording{Start: 2700 * ms1, End: 3500 * ms1, Session: session, After: []*bench.Recording{main1}}
-	main2 := &bench.Recording{Start: 4500 * ms1, End: 5 * s, Session: session, After: []*bench.Recording{main1, sub}}
+	main0 := &bench.Recording{Start: 0, End: s, Session: session, Later: 4}
+	main1 := &bench.Recording{Start: 1500 * ms1, End: 2500 * ms1, Session: session, Later: 3, After: []*bench.Recording{main0}}
+	sub := &bench.Recording{Start: 2700 * ms1, End: 3500 * ms1, Session: session, Later: 2, After: []*bench.Recording{main1}}
+	main2 := &bench.Recording{Start: 4500 * ms1, End: 5 * s, Session: session, Later: 1, After: []*bench.Recording{main1, sub}}
 	session.Turns = []*bench.Recording{main0, main1, main2, sub}
 	request := func(r *bench.Recording, due, start, first, end, skipped time.Duration) *bench.Record {
 		one := sent(7, 3, "", 0, 0, prompt{}, r)
@@ -168,6 +168,7 @@ func TestTree(t *testing.T) {
 	want := Tree{
 		Play: 7, Trace: "A", Lane: 3, Outcome: Completed, Requests: 4, FirstDue: 10000, LastEnd: 17800,
 		Makespan: 8200, Recorded: 5000, Pauses: 1700, Skipped: 400, JoinWaits: 1, JoinWait: 3200,
+		TTFT: new(750.0), Latency: new(1500.0),
 		Dilation: new(1.64), Inflation: new((1000 + 100 + 2000 + 500 + 1000 + 300 + 1000 + 500) / 3300.0),
 		Path:        Path{Requests: 4, Prefill: 1000 + 100 + 2000 + 500, Decode: 1000 + 300 + 1000 + 500, Gap: 500 + 200 + 1000, Client: 100},
 		InputTokens: 400, ExpectedCached: 256, ReportedCached: new(int64(192)),
@@ -214,10 +215,10 @@ func TestTimes(t *testing.T) {
 }
 
 func TestSummarize(t *testing.T) {
-	if Summarize(nil, time.Hour) != nil {
+	if Summarize(NewJobs(), time.Hour) != nil {
 		t.Error("no plays have a report")
 	}
-	r := Summarize([]Tree{
+	r := summarizeTrees([]Tree{
 		{Outcome: Completed, Requests: 3, Makespan: 2000, Recorded: 1000, Dilation: new(2.0), Path: Path{Prefill: 300, Decode: 600, Gap: 1000, Client: 100}},
 		{Outcome: Completed, Midway: true, Requests: 3, Makespan: 1000, Recorded: 1000, Dilation: new(1.0), JoinWaits: 2, JoinWait: 500},
 		{Outcome: Running, Requests: 1, Makespan: 4000},
@@ -254,7 +255,7 @@ func TestSummarize(t *testing.T) {
 
 // Requests are grouped by the tokens of their prompts, and within a group by those that were not cached.
 func TestGroups(t *testing.T) {
-	a := &bench.Recording{Session: &bench.RecordedSession{ID: "A"}}
+	a := &bench.Recording{Session: &bench.RecordedSession{ID: "A"}, Later: 1}
 	a.Session.Turns = []*bench.Recording{a}
 	request := func(play int64, input, cached, end int) *bench.Record {
 		r := sent(play, 0, "", 1, end+1, prompt{parts: []uint64{1}}, a)
@@ -272,7 +273,8 @@ func TestGroups(t *testing.T) {
 	for _, r := range []*bench.Record{request(1, 8191, 0, 30), request(2, 8191, 8191, 30), request(3, 8192, 8000, 30), reported, failed} {
 		j.Add(r)
 	}
-	contexts, uncached := j.Groups()
+	r := Summarize(j, time.Second)
+	contexts, uncached := r.ByContext, r.ByUncached
 	thirty := &Quantiles{30, 30, 30}
 	ten := &Quantiles{10, 10, 10}
 	group := func(from, to int64, requests, errors int, latency *Quantiles, itl float64, cached float64, within ...Group) Group {
@@ -306,7 +308,7 @@ func TestAddWarmup(t *testing.T) {
 	session := &bench.RecordedSession{ID: "A"}
 	var turns []*bench.Recording
 	for i := range 5 {
-		r := &bench.Recording{Session: session, Start: time.Duration(i) * time.Second, End: time.Duration(i)*time.Second + 500*ms1}
+		r := &bench.Recording{Session: session, Later: 5 - i, Start: time.Duration(i) * time.Second, End: time.Duration(i)*time.Second + 500*ms1}
 		turns, session.Turns = append(turns, r), append(session.Turns, r)
 	}
 	for _, tt := range []struct {

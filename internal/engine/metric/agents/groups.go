@@ -115,9 +115,6 @@ func (j *Jobs) measure(r *bench.Record) {
 	j.uncached.add(r, uncached, uncached)
 }
 
-// Groups returns the requests by the length of their prompts, and by the tokens of them that servers had to compute.
-func (j *Jobs) Groups() (contexts, uncached []Group) { return j.contexts.list(), j.uncached.list() }
-
 // list returns the groups that have requests.
 func (t *tallies) list() (all []Group) {
 	if t == nil {

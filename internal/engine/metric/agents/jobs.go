@@ -36,6 +36,9 @@ type Tree struct {
 	Skipped   float64 `json:"idle_skipped"`    // by limits of idle time
 	JoinWaits int     `json:"joins"`           // turns that other streams ended later for than their own
 	JoinWait  float64 `json:"join_wait"`
+	// TTFT and Latency are medians of the requests that succeeded; null without any, and without streamed answers.
+	TTFT    *float64 `json:"time_to_first_token"`
+	Latency *float64 `json:"request_latency"`
 	// Dilation is the makespan divided by the recorded one; null with less than three requests, or if a warm-up
 	// has played the streams of the session unevenly.
 	Dilation *float64 `json:"job_dilation"`
@@ -67,13 +70,15 @@ type Jobs struct {
 	lanes              map[int]int64                       // the play of each lane
 	warmups            map[int64]map[*bench.Recording]bool // by play, the requests of warm-ups
 	ended              []Tree
+	first              map[int]*Lane // the beginning of each lane
 	contexts, uncached *tallies
 }
 
 // NewJobs returns a Jobs without plays.
 func NewJobs() *Jobs {
-	return &Jobs{running: map[int64]*job{}, lanes: map[int]int64{}, warmups: map[int64]map[*bench.Recording]bool{},
-		contexts: newTallies(contextBounds()), uncached: newTallies(uncachedBounds())}
+	return &Jobs{
+		running: map[int64]*job{}, lanes: map[int]int64{}, warmups: map[int64]map[*bench.Recording]bool{},
+		first: map[int]*Lane{}, contexts: newTallies(contextBounds()), uncached: newTallies(uncachedBounds())}
 }
 
 // job is a play that goes on.
@@ -98,18 +103,32 @@ type job struct {
 type request struct {
 	recording                       *bench.Recording
 	due, start, first, end, skipped time.Duration // first 0 = not streamed, or without content
+	ok                              bool
 }
 
-// AddWarmup takes a request of a warm-up: the play that it belongs to will not send it again.
-func (j *Jobs) AddWarmup(r *bench.Record) {
-	turn := r.Content.Replayed
-	if turn == nil {
-		return
+// AddPrimer takes a request that brings a stream of a session into the caches of a server, before that is played.
+func (j *Jobs) AddPrimer(r *bench.Record) {
+	if r.Content.Replayed != nil {
+		lane := j.lane(r)
+		lane.Primers = append(lane.Primers, entryOf(r))
+		j.sentBefore(r)
 	}
+}
+
+// AddWarmup takes a request of a warm-up.
+func (j *Jobs) AddWarmup(r *bench.Record) {
+	if r.Content.Replayed != nil {
+		j.lane(r).enter(r)
+		j.sentBefore(r)
+	}
+}
+
+// sentBefore notes a request before the profiling phases: the play that it belongs to will not send it again.
+func (j *Jobs) sentBefore(r *bench.Record) {
 	if j.warmups[r.SessionNum] == nil {
 		j.warmups[r.SessionNum] = map[*bench.Recording]bool{}
 	}
-	j.warmups[r.SessionNum][turn.Recorded] = true
+	j.warmups[r.SessionNum][r.Content.Replayed.Recorded] = true
 }
 
 // Add takes a request that has returned.
@@ -123,6 +142,7 @@ func (j *Jobs) Add(r *bench.Record) {
 	if one == nil {
 		one = j.begin(r)
 	}
+	j.lane(r).enter(r)
 	one.add(r)
 	if len(one.sent) == one.wanted && one.wanted == len(one.session.Turns) {
 		j.end(one, Completed)
@@ -167,7 +187,9 @@ func (j *Jobs) Trees() []Tree {
 // add takes a request of the play.
 func (j *job) add(r *bench.Record) {
 	s, c := &r.Stamps, &r.Content
-	q := &request{recording: c.Replayed.Recorded, due: s.Due, start: s.Start, end: s.End, skipped: s.Skipped}
+	q := &request{
+		recording: c.Replayed.Recorded, due: s.Due, start: s.Start, end: s.End, skipped: s.Skipped, ok: r.OK(),
+	}
 	if r.Answer.Streamed && len(r.Answer.Chunks) > 0 {
 		q.first = r.Answer.Chunks[0].At
 	}
@@ -176,18 +198,14 @@ func (j *job) add(r *bench.Record) {
 		j.last = q
 	}
 	if at := q.recording.Start; j.began < 0 || at < j.began {
-		j.began, j.wanted, j.uneven = at, 0, false
-		for _, other := range j.session.Turns {
-			switch {
-			case other.Start < at:
-			case j.warmup[other]:
-				j.uneven = true
-			default:
-				j.wanted++
+		j.began, j.wanted, j.uneven = at, q.recording.Later, false
+		for other := range j.warmup {
+			if other.Start >= at {
+				j.wanted, j.uneven = j.wanted-1, true
 			}
 		}
 	}
-	if !r.OK() {
+	if !q.ok {
 		j.errors++
 		return
 	}
@@ -227,13 +245,31 @@ func (j *job) tree(otherwise Outcome) Tree {
 	if recorded > 0 {
 		t.Inflation = new((t.Path.Prefill + t.Path.Decode) / ms(recorded))
 	}
+	var firsts, latencies []float64
 	for _, q := range j.sent {
 		if wait := j.joinWait(q); wait > 0 {
 			t.JoinWaits++
 			t.JoinWait += ms(wait)
 		}
+		if q.ok && q.first > 0 {
+			firsts = append(firsts, ms(q.first-q.start))
+		}
+		if q.ok {
+			latencies = append(latencies, ms(q.end-q.start))
+		}
 	}
+	t.TTFT, t.Latency = median(firsts), median(latencies)
 	return t
+}
+
+// median returns the median of values, which it sorts; nil = there are none.
+func median(values []float64) *float64 {
+	n := len(values)
+	if n == 0 {
+		return nil
+	}
+	slices.Sort(values)
+	return new((values[(n-1)/2] + values[n/2]) / 2)
 }
 
 // firstDue returns the request that was due first.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/view"
 )
 
@@ -30,12 +31,17 @@ type Report struct {
 	Inflation *Spread `json:"critical_path_inflation"` // the same for the requests on the critical path, without pauses
 	Makespan  *Spread `json:"tree_makespan"`
 	JoinWait  *Spread `json:"join_wait"` // per tree with joins, its mean
+	// ByTree has the medians of the trees, so that one with many requests does not count for more than others.
+	ByTree ByTree `json:"by_tree"`
 	// Path is where the time on the critical paths of all trees went, as shares.
 	Path *Shares `json:"critical_path_share"`
 
 	// WorkRate is how many recorded seconds were played per second and tree.
 	WorkRate    *float64 `json:"work_rate"`
 	JobsPerHour *float64 `json:"jobs_per_hour"` // completed trees
+	// The rates per GPU need the number of GPUs, which the configuration gives.
+	JobsPerHourPerGPU *float64 `json:"jobs_per_hour_per_gpu,omitempty"`
+	OutputRatePerGPU  *float64 `json:"output_tokens_per_second_per_gpu,omitempty"`
 	// JobsPerHourPerUser is 3,600 divided by the mean completion time of the trees that completed from their first
 	// turn on.
 	JobsPerHourPerUser *float64 `json:"jobs_per_hour_per_user"`
@@ -50,7 +56,12 @@ type Report struct {
 	ByContext  []Group `json:"by_context,omitempty"`  // by the tokens of the prompt
 	ByUncached []Group `json:"by_uncached,omitempty"` // by those that servers had to compute
 
-	List []Tree `json:"trees,omitempty"` // in the order in which they began
+	// Plan is the SHA-256 of what the lanes begin with: their sessions and the instants at which these are entered.
+	// Runs with the same one begin alike. Empty without lanes.
+	Plan string `json:"plan_sha256,omitempty"`
+
+	List  []Tree `json:"trees,omitempty"` // in the order in which they began
+	Lanes []Lane `json:"lanes,omitempty"`
 }
 
 // Hits are the three hit rates of prefix caches, which are not to be mixed.
@@ -63,13 +74,23 @@ type Hits struct {
 	Reported *float64 `json:"reported"`
 }
 
+// ByTree are distributions of the medians of trees.
+type ByTree struct {
+	TTFT    *Spread `json:"time_to_first_token"`
+	Latency *Spread `json:"request_latency"`
+}
+
 // Spread is the distribution of a value over trees.
 type Spread struct {
 	Count int     `json:"count"`
 	Mean  float64 `json:"avg"`
-	P50   float64 `json:"p50"`
-	P90   float64 `json:"p90"`
-	Max   float64 `json:"max"`
+	// Low and High are the 95 % confidence interval of the mean, with trees as the units that were drawn; null if there
+	// are less than 10, which then are not more than these trees.
+	Low  *float64 `json:"avg_low,omitempty"`
+	High *float64 `json:"avg_high,omitempty"`
+	P50  float64  `json:"p50"`
+	P90  float64  `json:"p90"`
+	Max  float64  `json:"max"`
 }
 
 // Times is the distribution of times of which some are only known to be longer. A quantile is null if too few ended.
@@ -89,12 +110,23 @@ type Shares struct {
 }
 
 // Summarize returns the report on trees that were played in a window of time; nil = there were none.
-func Summarize(trees []Tree, window time.Duration) *Report {
+func Summarize(jobs *Jobs, window time.Duration) *Report {
+	r := summarizeTrees(jobs.Trees(), window)
+	if r != nil {
+		r.ByContext, r.ByUncached = jobs.contexts.list(), jobs.uncached.list()
+		r.Lanes = jobs.Lanes()
+		r.Plan = planDigest(r.Lanes)
+	}
+	return r
+}
+
+// summarizeTrees returns the part of the report that follows from the trees; nil = there are none.
+func summarizeTrees(trees []Tree, window time.Duration) *Report {
 	if len(trees) == 0 {
 		return nil
 	}
 	r := &Report{Trees: len(trees), List: trees}
-	var dilations, inflations, makespans, joins []float64
+	var dilations, inflations, makespans, joins, firsts, latencies []float64
 	var jobs []lifetime
 	var path Path
 	var played, recorded, whole, wholeTime, pauses float64
@@ -117,14 +149,13 @@ func Summarize(trees []Tree, window time.Duration) *Report {
 			}
 		}
 		makespans = append(makespans, t.Makespan)
+		firsts, latencies = appendKnown(firsts, t.TTFT), appendKnown(latencies, t.Latency)
 		r.IdleSkipped, pauses = r.IdleSkipped+t.Skipped, pauses+t.Pauses
 		if t.Dilation != nil {
 			dilations = append(dilations, *t.Dilation)
 			played, recorded = played+t.Makespan, recorded+t.Recorded
 		}
-		if t.Inflation != nil {
-			inflations = append(inflations, *t.Inflation)
-		}
+		inflations = appendKnown(inflations, t.Inflation)
 		if t.JoinWaits > 0 {
 			joins = append(joins, t.JoinWait/float64(t.JoinWaits))
 		}
@@ -135,6 +166,7 @@ func Summarize(trees []Tree, window time.Duration) *Report {
 	}
 	r.CompletionTime = timesOf(jobs)
 	r.Dilation, r.Inflation, r.Makespan, r.JoinWait = spreadOf(dilations), spreadOf(inflations), spreadOf(makespans), spreadOf(joins)
+	r.ByTree = ByTree{spreadOf(firsts), spreadOf(latencies)}
 	if all := path.Prefill + path.Decode + path.Gap + path.Client; all > 0 {
 		r.Path = &Shares{path.Prefill / all, path.Decode / all, path.Gap / all, path.Client / all}
 	}
@@ -156,6 +188,14 @@ func quotient(a, b float64) *float64 {
 	return new(a / b)
 }
 
+// appendKnown appends a value if it is known.
+func appendKnown(values []float64, v *float64) []float64 {
+	if v == nil {
+		return values
+	}
+	return append(values, *v)
+}
+
 // spreadOf returns the distribution of values; nil = there are none.
 func spreadOf(values []float64) *Spread {
 	if len(values) == 0 {
@@ -167,7 +207,38 @@ func spreadOf(values []float64) *Spread {
 	for _, v := range values {
 		s.Mean += v / float64(len(values))
 	}
+	if len(values) >= enoughTrees {
+		s.Low, s.High = meanInterval(values)
+	}
 	return s
+}
+
+// meanInterval returns the 95 % interval of the mean by the bootstrap: of 2,000 samples as large as the values, drawn
+// from them with a fixed seed. Of many values it is that of the normal distribution, which is then the same.
+func meanInterval(values []float64) (low, high *float64) {
+	const draws, many, width = 2000, 1000, 1.96
+	if len(values) > many {
+		n, mean, squares := float64(len(values)), 0.0, 0.0
+		for _, v := range values {
+			mean += v / n
+		}
+		for _, v := range values {
+			squares += (v - mean) * (v - mean)
+		}
+		half := width * math.Sqrt(squares/(n-1)/n)
+		return new(mean - half), new(mean + half)
+	}
+	r := bench.Seed(0).Child("trees").Rand("bootstrap")
+	means := make([]float64, draws)
+	for i := range means {
+		for range values {
+			means[i] += values[r.IntN(len(values))]
+		}
+		means[i] /= float64(len(values))
+	}
+	slices.Sort(means)
+	const tail = draws * 25 / 1000
+	return &means[tail-1], &means[draws-tail]
 }
 
 // lifetime is a time, or one that a value is only known to exceed.
