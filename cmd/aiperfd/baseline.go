@@ -185,7 +185,7 @@ folder of the gate, with its file gate.json; its verdict must be pass.`,
 		if err != nil || answer.Schema != results.AnswerSchema || answer.Kind != "gate" {
 			return exitWith(exitUsage, fmt.Errorf("%s is not the answer of a gate", filepath.Join(args[1], app.GateJSON)))
 		}
-		if answer.Verdict != compare.GatePass {
+		if answer.Verdict != compare.Passes {
 			return exitWith(exitUsage, fmt.Errorf("the verdict of %s is %s; only a candidate that passed is promoted",
 				args[1], strings.ReplaceAll(string(answer.Verdict), "_", " ")))
 		}

@@ -91,7 +91,7 @@ func newCompareCommand() *cobra.Command {
 			if measured.run {
 				answer, err = measured.compare(cmd, args, question)
 			} else {
-				answer, err = app.Compare(cmd.Context(), dataDir, question)
+				answer, err = app.Compare(cmd.Context(), version, dataDir, question)
 			}
 			if err != nil {
 				return withExitCode(err)
@@ -193,8 +193,8 @@ func printJSON(out io.Writer, v any) error {
 
 // gate returns the error for an answer by the limit on how much worse B may be.
 func gate(answer *compare.Answer, worse float64, limit string) error {
-	if answer.Verdict == compare.NotComparable || answer.Verdict == compare.Invalid {
-		return exitWith(exitClient, errors.New("--fail-if-worse: "+answer.Summary))
+	if v := answer.Verdict; v == compare.NotComparable || v == compare.Invalid {
+		return exitWith(exitClient, errors.New("--fail-if-worse: "+answer.Headline("B")))
 	}
 	outcome, which := answer.Regressed(worse)
 	names := make([]string, len(which))

@@ -60,7 +60,7 @@ func TestGate(t *testing.T) {
 			got = exit.Code
 		}
 		if got != tt.want {
-			t.Errorf("%s: exit code %d, want %d (%s)", tt.name, got, tt.want, answer.Summary)
+			t.Errorf("%s: exit code %d, want %d (%s)", tt.name, got, tt.want, answer.Sentences[0])
 		}
 	}
 }

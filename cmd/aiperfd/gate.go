@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/results"
 )
 
 const gateLong = `Say whether a candidate may pass: measure it, judge rules on the results, and
@@ -320,9 +321,9 @@ func printGate(cmd *cobra.Command, a *compare.GateAnswer, format string, annotat
 
 // verdictCode returns the error with the exit code of an answer; nil if the candidate passes.
 func verdictCode(a *compare.GateAnswer) error {
-	code := map[compare.GateVerdict]int{
-		compare.GateFail: exitSLO, compare.GateInconclusive: exitUndecided, compare.GateInvalid: exitClient,
-		compare.GateNotComparable: exitClient,
+	code := map[results.Verdict]int{
+		compare.Fails: exitSLO, compare.Inconclusive: exitUndecided, compare.Invalid: exitClient,
+		compare.NotComparable: exitClient,
 	}[a.Verdict]
 	if code == exitOK {
 		return nil

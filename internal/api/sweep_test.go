@@ -36,11 +36,13 @@ const answerFile = results.AnswerFile
 
 // answerOfSearch is the answer of a search for a capacity.
 const answerOfSearch = `{"schema":"aiperfd-answer/1","kind":"capacity","final":true,"question":"How many?",` +
-	`"speaks_for":"this server","doubts":[{"code":"hysteresis","message":"m"}],"run_id":"x","verdict":"estimated","sentences":["Capacity: 28."],"estimate":{"value":28,"rounded":28,"low":27,"high":29,"unit":"requests per second","level":0.95,` +
-	`"target":0.95,"unit_of_replication":"probes","n":10,"dispersion":20,"method":"fit","cost_of_5_percent_more":4},"confirmed_good":null,"confirmed_bad":null,` +
-	`"evidence":[{"run_id":"y","role":"refine","x":28,"value":0.95,"value_from_start":0.95,"low":0.94,"high":0.96,"requests":1000,"effective_n":50,"window_sec":120,"flags":[]}],` +
+	`"verdict":"estimated","sentences":["Capacity: 28."],"speaks_for":"this server","doubts":[{"code":"hysteresis","message":"m"}],` +
 	`"stop":{"reason":"precision","text":"t","probes":18,"load_sec":2000,"budget_used":0.56},"decide":{"needs":"n","load_sec":6000},` +
-	`"provenance":{"seed":42,"version":"1"}}`
+	`"provenance":{"seed":42,"version":"1"},"run_id":"x","estimate":{"value":28,"unit":"requests per second","low":27,"high":29,"level":0.95,` +
+	`"unit_of_replication":"probes","n":10,"method":"fit","rounded":28,"target":0.95,"dispersion":20,"cost_of_5_percent_more":4},` +
+	`"confirmed_good":null,"confirmed_bad":null,` +
+	`"evidence":[{"run_id":"y","role":"refine","x":28,"value":0.95,"value_from_start":0.95,"low":0.94,"high":0.96,"requests":1000,` +
+	`"effective_n":50,"window_sec":120,"flags":[]}]}`
 
 // The API has the answer of a search for a capacity.
 func TestAnswerRoute(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 )
 
 // Compare says whether the runs of B are better or worse than those of A. Both are folders of runs,
-// or ids of runs in the data directory of a daemon; empty = they are folders.
-func Compare(ctx context.Context, dataDir string, q compare.Question) (*compare.Answer, error) {
+// or ids of runs in the data directory of a daemon; empty = they are folders. version is that of the program.
+func Compare(ctx context.Context, version, dataDir string, q compare.Question) (*compare.Answer, error) {
 	names := slices.Concat(q.A, q.B)
 	folders, _, err := openRuns(ctx, &ReportOptions{Runs: names, DataDir: dataDir})
 	if err != nil {
@@ -30,7 +30,7 @@ func Compare(ctx context.Context, dataDir string, q compare.Question) (*compare.
 			return nil, err
 		}
 	}
-	a, err := newApp(options{store: folders, role: reading, DaemonOptions: DaemonOptions{Log: zerolog.Nop()}})
+	a, err := newApp(options{store: folders, role: reading, DaemonOptions: DaemonOptions{Log: zerolog.Nop(), Version: version}})
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/durable"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -108,13 +109,16 @@ func (o *GateOptions) judge(
 	for len(candidate) < most {
 		left := o.Budget - time.Since(begun)
 		if o.Budget > 0 && left < longest {
-			o.Stop = fmt.Sprintf("another run does not fit into the budget of %v", o.Budget)
+			o.Stop.Reason = results.StopBudget
+			o.Stop.Text = fmt.Sprintf("another run does not fit into the budget of %v", o.Budget)
 			break
 		}
 		started := time.Now()
 		in, err := o.Trials.Next(ctx, trialFolder(o.Dir, len(candidate)), max(left, 0))
 		if errors.Is(err, errOverdue) {
-			o.Stop = fmt.Sprintf("run %d did not end within the budget of %v, and does not count", len(candidate)+1, o.Budget)
+			o.Stop.Reason = results.StopBudget
+			o.Stop.Text = fmt.Sprintf("run %d did not end within the budget of %v, and does not count",
+				len(candidate)+1, o.Budget)
 			break
 		}
 		if err != nil {
@@ -122,7 +126,8 @@ func (o *GateOptions) judge(
 			if !ok || stopped.Outcome != Cancelled {
 				return nil, nil, fmt.Errorf("run %d of the candidate: %w", len(candidate)+1, err)
 			}
-			o.Stop, ended = "cancelled", &OutcomeError{Cancelled, "cancelled; the answer rests on the runs before"}
+			o.Stop.Reason, o.Stop.Text = results.StopCancelled, "cancelled"
+			ended = &OutcomeError{Cancelled, "cancelled; the answer rests on the runs before"}
 			break
 		}
 		longest = max(longest, time.Since(started))

@@ -42,10 +42,11 @@ func (m *Interleaved) Compare(ctx context.Context, q compare.Question) (*compare
 		}
 	}
 	q.A, q.B = []string{a}, []string{b}
-	if answer, err = Compare(ctx, "", q); err != nil {
+	if answer, err = Compare(ctx, m.A.version, "", q); err != nil {
 		return nil, err
 	}
-	answer.Seeds = []int64{m.A.Seed(), m.B.Seed()}
+	answer.Stop = results.AnswerStop{Reason: results.StopComplete, Probes: 2 * m.Repeats}
+	answer.Provenance.Seed, answer.Provenance.SeedB = new(m.A.Seed()), new(m.B.Seed())
 	return answer, writeAnswer(m.Dir, results.AnswerFile, answer, map[string][]byte{
 		results.AnswerMarkdown: []byte(answer.Markdown()), compare.ComparisonFile: answer.CSV(),
 	})
@@ -63,7 +64,7 @@ func (m *Interleaved) foresee(q compare.Question) (*compare.Answer, error) {
 		m.B.followSeed(m.A)
 	}
 	return compare.Judge([]compare.Input{{Run: a}}, []compare.Input{{Run: b}}, compare.AnswerOptions{
-		Margin: q.Margin, Metrics: q.Metrics, Allow: q.Allow,
+		Version: a.Version, Margin: q.Margin, Metrics: q.Metrics, Allow: q.Allow,
 	})
 }
 

@@ -17,8 +17,6 @@ import (
 // decide it if it is open.
 type Answer struct {
 	results.AnswerHead
-	Verdict Judgement      `json:"verdict" enums:"better,worse,equivalent,inconclusive,invalid,not_comparable"`
-	Summary string         `json:"summary"` // the verdict as a sentence
 	A       []string       `json:"a"`       // ids of the runs of the reference
 	B       []string       `json:"b"`       // ids of the runs that are compared with it
 	Metrics []MetricAnswer `json:"metrics"` // of each cell in turn, if sweeps are compared
@@ -27,26 +25,13 @@ type Answer struct {
 	Evidence []Evidence   `json:"evidence"`            // the values of its runs
 	Load     []Difference `json:"load_differences"`    // that make the runs incomparable
 	Subject  []Difference `json:"subject_differences"` // what is compared
-	Decide   string       `json:"decide,omitempty"`    // what would decide open metrics
-	// Seeds are those of the documents A and B, if both were measured for the answer: those of the runs follow from them.
-	Seeds []int64 `json:"seeds,omitempty"`
 }
 
 // Estimate is the change of one statistic from A to B with its interval.
 type Estimate struct {
-	Cell      string  `json:"cell,omitempty"`
-	Tag       string  `json:"tag" example:"time_to_first_token"`
-	Statistic string  `json:"statistic" example:"p95"`
-	Value     float64 `json:"value"`
-	Unit      string  `json:"unit" enums:"%,points"`
-	Low       float64 `json:"low"`
-	High      float64 `json:"high"`
-	Level     float64 `json:"level" example:"0.95"` // of the interval
-	// UnitOfReplication is what the interval counts as repetitions.
-	UnitOfReplication string  `json:"unit_of_replication" enums:"runs,blocks"`
-	N                 int     `json:"n"`  // repetitions on both sides together
-	Freedom           float64 `json:"df"` // degrees of freedom
-	Method            string  `json:"method" enums:"welch,prediction,mover,paired"`
+	results.AnswerInterval         // in percent or points; N are the repetitions on both sides together
+	Cell                   string  `json:"cell,omitempty"`
+	Freedom                float64 `json:"df"` // degrees of freedom
 }
 
 // Evidence is what one run says about the metric that the verdict is about.
@@ -82,34 +67,34 @@ type MetricAnswer struct {
 	Points bool      `json:"points,omitempty"` // the change is in percentage points
 	Better Direction `json:"better" enums:"higher,lower"`
 	// Margin is the change up to which both count as equivalent, in the unit of Change.
-	Margin      float64   `json:"margin"`
-	P           *float64  `json:"p_adjusted"`              // of no difference, adjusted for the number of metrics (Holm)
-	Permutation *float64  `json:"p_permutation,omitempty"` // of the exact permutation test; from 4 runs on each side
-	Detectable  *float64  `json:"detectable"`              // change that these runs find with a power of 80 %
-	Method      string    `json:"method" enums:"welch,prediction,mover,paired,"`
-	Verdict     Judgement `json:"verdict" enums:"better,worse,equivalent,inconclusive,invalid,not_tested"`
-	Reason      string    `json:"reason,omitempty"` // why it is inconclusive, invalid or not tested
+	Margin      float64         `json:"margin"`
+	P           *float64        `json:"p_adjusted"`              // of no difference, adjusted for the number of metrics (Holm)
+	Permutation *float64        `json:"p_permutation,omitempty"` // of the exact permutation test; from 4 runs on each side
+	Detectable  *float64        `json:"detectable"`              // change that these runs find with a power of 80 %
+	Method      string          `json:"method" enums:"welch,prediction,mover,paired,"`
+	Verdict     results.Verdict `json:"verdict" enums:"better,worse,equivalent,inconclusive,invalid,not_tested"`
+	Reason      string          `json:"reason,omitempty"` // why it is inconclusive, invalid or not tested
 	difference  stat.Difference
 	short       bool    // the runs are shorter than their own correlation
 	instrument  float64 // error of the load generator that could be the difference, in the unit of A and B
 }
 
-// Judgement is the verdict of a comparison.
-type Judgement string
-
-// The verdicts.
+// The verdicts: of answers, of metrics, and of gates and their rules.
 const (
-	IsBetter      Judgement = "better"
-	IsWorse       Judgement = "worse"
-	Equivalent    Judgement = "equivalent"     // the 90 % interval lies within the margin
-	Inconclusive  Judgement = "inconclusive"   // too few or too short runs to say
-	Invalid       Judgement = "invalid"        // the load generator distorted a number that is needed
-	NotTested     Judgement = "not_tested"     // the number cannot show a difference
-	NotComparable Judgement = "not_comparable" // the servers were asked for different things
+	IsBetter      results.Verdict = "better"
+	IsWorse       results.Verdict = "worse"
+	Equivalent    results.Verdict = "equivalent"     // the 90 % interval lies within the margin
+	Inconclusive  results.Verdict = "inconclusive"   // too few or too short runs to say
+	Invalid       results.Verdict = "invalid"        // the load generator distorted a number that is needed
+	NotTested     results.Verdict = "not_tested"     // of a metric: the number cannot show a difference
+	NotComparable results.Verdict = "not_comparable" // the servers were asked for different things
+	Passes        results.Verdict = "pass"
+	Fails         results.Verdict = "fail"
 )
 
 // AnswerOptions say how runs are judged.
 type AnswerOptions struct {
+	Version string   // of the program that judges
 	Margin  float64  // change that counts as none, as a share; 0 = the default of each statistic
 	Metrics []string // that are judged, such as request_latency:p95; none = those of the default question
 	Allow   []string // JSON pointers of values of the load that may differ
@@ -151,7 +136,7 @@ func Judge(a, b []Input, o AnswerOptions) (*Answer, error) {
 		A:          idsOf(a), B: idsOf(b),
 		Metrics: []MetricAnswer{}, Evidence: []Evidence{}, Load: []Difference{}, Subject: []Difference{},
 	}
-	out.Final = true
+	out.Final, out.Stop.Reason, out.Provenance.Version = true, results.StopGiven, o.Version
 	for _, cell := range cells {
 		if err := out.compareLoads(slices.Concat(cell.a, cell.b), o.Allow); err != nil {
 			return nil, err
@@ -159,7 +144,7 @@ func Judge(a, b []Input, o AnswerOptions) (*Answer, error) {
 	}
 	if len(out.Load) > 0 {
 		out.Verdict = NotComparable
-		out.Summary = out.Headline("B")
+		out.Sentences = out.inWords()
 		return out, nil
 	}
 	for i := range cells {
@@ -171,8 +156,16 @@ func Judge(a, b []Input, o AnswerOptions) (*Answer, error) {
 	}
 	out.judge()
 	out.support(cells)
-	out.Summary = out.Headline("B")
+	out.Sentences = out.inWords()
+	if !out.Final {
+		out.Stop.Reason = ""
+	}
 	return out, nil
+}
+
+// inWords returns the answer as sentences, the main one first.
+func (a *Answer) inWords() []string {
+	return asSentences(append([]string{a.Headline("B")}, a.explanations()...))
 }
 
 // judgeCell estimates the metrics of one cell.
@@ -256,7 +249,7 @@ func (a *Answer) judge() {
 		}
 	}
 	a.Verdict = overall(a.Metrics)
-	a.Decide = a.decide()
+	a.Decide.Needs = a.decide()
 }
 
 // byInstrument reports whether the load generator itself may have made all of the difference.
@@ -265,8 +258,8 @@ func (m *MetricAnswer) byInstrument() bool {
 }
 
 // overall returns the worst verdict of metrics that were tested.
-func overall(metrics []MetricAnswer) Judgement {
-	for _, v := range []Judgement{IsWorse, Invalid, Inconclusive, IsBetter, Equivalent} {
+func overall(metrics []MetricAnswer) results.Verdict {
+	for _, v := range []results.Verdict{IsWorse, Invalid, Inconclusive, IsBetter, Equivalent} {
 		if slices.ContainsFunc(metrics, func(m MetricAnswer) bool { return m.Verdict == v }) {
 			return v
 		}
@@ -344,17 +337,19 @@ func (a *Answer) support(cells []pair) {
 		return
 	}
 	a.Estimate = &Estimate{
-		Cell: m.Cell, Tag: m.Tag, Statistic: m.Statistic, Value: *m.Change, Unit: "%",
-		Low: *m.Low, High: *m.High, Level: stat.Level,
-		UnitOfReplication: "runs", N: m.RunsA + m.RunsB, Freedom: m.difference.Freedom, Method: m.Method,
+		AnswerInterval: results.AnswerInterval{
+			Tag: m.Tag, Statistic: m.Statistic, Value: *m.Change, Unit: "%", Low: *m.Low, High: *m.High, Level: stat.Level,
+			Replication: "runs", N: m.RunsA + m.RunsB, Method: m.Method,
+		},
+		Cell: m.Cell, Freedom: m.difference.Freedom,
 	}
 	if m.Points {
 		a.Estimate.Unit = "points"
 	}
 	switch m.Method {
 	case methodMover:
-		a.Estimate.UnitOfReplication, a.Estimate.N = "blocks", 2*stat.Blocks
+		a.Estimate.Replication, a.Estimate.N = "blocks", 2*stat.Blocks
 	case methodPaired:
-		a.Estimate.UnitOfReplication, a.Estimate.N = "blocks", stat.Blocks
+		a.Estimate.Replication, a.Estimate.N = "blocks", stat.Blocks
 	}
 }

@@ -62,7 +62,7 @@ func TestJudge(t *testing.T) {
 	tests := []struct {
 		name    string
 		a, b    []float64
-		verdict Judgement
+		verdict results.Verdict
 		want    string // of the metric
 	}{
 		{"five runs, slower", []float64{100, 101, 99, 100, 100}, []float64{105, 106, 104, 105, 105}, IsWorse,
@@ -162,8 +162,8 @@ func TestJudgeDistorted(t *testing.T) {
 	if got.Verdict != Invalid || lines(got) != "p50(time_to_first_token) invalid: distorted by the load generator" {
 		t.Errorf("%s: %s", got.Verdict, lines(got))
 	}
-	if got.Summary != "No answer: the load generator distorted Time to First Token p50" {
-		t.Error(got.Summary)
+	if got.Sentences[0] != "No answer: the load generator distorted Time to First Token p50." {
+		t.Error(got.Sentences)
 	}
 }
 

@@ -19,9 +19,10 @@ type Gate struct {
 	OnInconclusive OnInconclusive // empty = error
 	Allow          []string       // JSON pointers of values of the load that may differ
 	Baseline       *Reference     // nil = none: rules on changes are not decided
-	Stop           string         // why no more runs were measured; empty = the runs were given
-	Version        string         // of the program that judges
-	Seed           *int64         // from which those of the runs follow; nil = the runs were given
+	// Stop is why no more runs were measured; without a reason, the rules or the looks say when it ends.
+	Stop    results.AnswerStop
+	Version string // of the program that judges
+	Seed    *int64 // from which those of the runs follow; nil = the runs were given
 }
 
 // Reference is what a candidate is compared with.
@@ -63,34 +64,15 @@ func pocock(looks int) float64 {
 	return [MaxLooks]float64{0.05, 0.0294, 0.0221, 0.0182, 0.0158}[looks-1]
 }
 
-// GateVerdict is how a gate or one of its rules ended.
-type GateVerdict string
-
-// The verdicts. The last one is of gates only.
-const (
-	GatePass          GateVerdict = "pass"
-	GateFail          GateVerdict = "fail"
-	GateInconclusive  GateVerdict = "inconclusive"
-	GateInvalid       GateVerdict = "invalid" // the load generator distorted a number that a rule needs
-	GateNotComparable GateVerdict = "not_comparable"
-)
-
 // GateAnswer says whether a candidate passes a gate, how sure that is, and what would decide it if it is open.
 type GateAnswer struct {
 	results.AnswerHead
-	Verdict  GateVerdict   `json:"verdict" enums:"pass,fail,inconclusive,invalid,not_comparable"`
 	Rules    []RuleAnswer  `json:"rules"`
 	Baseline *BaselineUsed `json:"baseline"`            // null = none
 	Runs     []string      `json:"candidate"`           // ids, in the order of their measurement
 	Looks    []int         `json:"looks"`               // planned; empty = the runs were given
 	Load     []Difference  `json:"load_differences"`    // that make the runs incomparable
 	Subject  []Difference  `json:"subject_differences"` // what is compared
-	Stop     string        `json:"stop_reason,omitempty"`
-	Decide   string        `json:"decide,omitempty"` // what would decide open rules
-	Version  string        `json:"aiperfd_version"`
-	// Seed is the one from which those of the runs follow, if the gate has measured them: --random-seed
-	// with it measures the same prompts again.
-	Seed *int64 `json:"seed,omitempty"`
 }
 
 // BaselineUsed is the baseline of an answer.
@@ -109,10 +91,10 @@ func (g *Gate) Judge(candidate []Input) (*GateAnswer, error) {
 	}
 	out := &GateAnswer{
 		AnswerHead: results.NewAnswerHead("gate", "May the candidate pass?", theseRuns),
-		Version:    g.Version, Stop: g.Stop, Seed: g.Seed,
-		Rules: make([]RuleAnswer, len(rules)), Runs: idsOf(candidate), Looks: append([]int{}, g.Looks...),
+		Rules:      make([]RuleAnswer, len(rules)), Runs: idsOf(candidate), Looks: append([]int{}, g.Looks...),
 		Load: []Difference{}, Subject: []Difference{},
 	}
+	out.Stop, out.Provenance = g.Stop, results.AnswerOrigin{Seed: g.Seed, Version: g.Version}
 	var base []Input
 	if g.Baseline != nil {
 		base = g.Baseline.Runs
@@ -124,7 +106,7 @@ func (g *Gate) Judge(candidate []Input) (*GateAnswer, error) {
 	for i, r := range rules {
 		out.Rules[i] = RuleAnswer{
 			Text: r.String(), Metric: r.Metric, Statistic: r.Stat, Header: r.def.Header, Unit: r.def.Unit,
-			Points: r.points && r.MaxRegression != nil, Verdict: GateInconclusive, rule: r,
+			Points: r.points && r.MaxRegression != nil, Verdict: Inconclusive, rule: r,
 			OnInconclusive: cmp.Or(r.OnInconclusive, g.OnInconclusive, CountsAsError),
 		}
 	}
@@ -138,11 +120,20 @@ func (g *Gate) Judge(candidate []Input) (*GateAnswer, error) {
 		out.addDoubts(g.Baseline, candidate)
 	}
 	out.conclude()
-	out.Final = out.Decided() || out.Verdict != GateInconclusive || len(g.Looks) == 0 || g.Stop != "" ||
-		len(candidate) >= slices.Max(g.Looks)
-	if out.Final {
-		out.Decide = out.decide(base)
+	out.Stop.Probes = len(candidate)
+	switch {
+	case g.Stop.Reason != "":
+	case len(g.Looks) == 0:
+		out.Stop.Reason = results.StopGiven
+	case out.Decided() || out.Verdict != Inconclusive:
+		out.Stop.Reason = results.StopDecided
+	case len(candidate) >= slices.Max(g.Looks):
+		out.Stop.Reason = results.StopComplete
 	}
+	if out.Final = out.Stop.Reason != ""; out.Final {
+		out.Decide.Needs = out.decide(base)
+	}
+	out.Sentences = out.inWords()
 	return out, nil
 }
 
@@ -155,7 +146,7 @@ func (g *Gate) looksAt(n int) []int {
 			out = append(out, look)
 		}
 	}
-	if n > 0 && (len(g.Looks) == 0 || g.Stop != "" && len(out) < len(g.Looks) && !slices.Contains(out, n)) {
+	if n > 0 && (len(g.Looks) == 0 || g.Stop.Reason != "" && len(out) < len(g.Looks) && !slices.Contains(out, n)) {
 		out = append(out, n)
 	}
 	return out
@@ -178,7 +169,7 @@ func (a *GateAnswer) look(base, candidate []Input, alpha float64) {
 	var open []*RuleAnswer
 	for i := range a.Rules {
 		r := &a.Rules[i]
-		if r.Verdict == GatePass || r.Verdict == GateFail {
+		if r.Verdict == Passes || r.Verdict == Fails {
 			continue
 		}
 		r.estimate(base, candidate)
@@ -197,11 +188,11 @@ func (a *GateAnswer) look(base, candidate []Input, alpha float64) {
 		r.Look = len(candidate)
 		switch {
 		case passed[i]:
-			r.conclude(GatePass, passLevels[i])
+			r.conclude(Passes, passLevels[i])
 		case failed[i] && r.worse.Estimate >= r.tolerance && !r.byInstrument():
-			r.conclude(GateFail, failLevels[i])
+			r.conclude(Fails, failLevels[i])
 		default:
-			r.conclude(GateInconclusive, passLevels[i])
+			r.conclude(Inconclusive, passLevels[i])
 		}
 	}
 }
@@ -232,42 +223,42 @@ func holm(p []float64, size int, alpha float64) (rejected []bool, levels []float
 
 // conclude sets what each rule counts as, and the verdict of the gate.
 func (a *GateAnswer) conclude() {
-	counted := map[GateVerdict]int{}
+	counted := map[results.Verdict]int{}
 	for i := range a.Rules {
 		r := &a.Rules[i]
 		r.Counts = r.Verdict
-		if r.Verdict == GateInconclusive && r.Look > 0 { // without a run nothing is known
-			r.Counts = map[OnInconclusive]GateVerdict{
-				CountsAsPass: GatePass, CountsAsFail: GateFail, CountsAsError: GateInconclusive,
+		if r.Verdict == Inconclusive && r.Look > 0 { // without a run nothing is known
+			r.Counts = map[OnInconclusive]results.Verdict{
+				CountsAsPass: Passes, CountsAsFail: Fails, CountsAsError: Inconclusive,
 			}[r.OnInconclusive]
 		}
 		counted[r.Counts]++
 	}
-	a.Verdict = GatePass
-	for _, v := range []GateVerdict{GateFail, GateInvalid, GateInconclusive} {
+	a.Verdict = Passes
+	for _, v := range []results.Verdict{Fails, Invalid, Inconclusive} {
 		if counted[v] > 0 {
 			a.Verdict = v
 			break
 		}
 	}
 	if len(a.Load) > 0 {
-		a.Verdict = GateNotComparable
+		a.Verdict = NotComparable
 	}
 }
 
 // Decided reports whether no further run of the candidate can change the answer: every rule is decided or
 // cannot be, one has failed, or the measurement is not valid.
 func (a *GateAnswer) Decided() bool {
-	if a.Verdict == GateNotComparable {
+	if a.Verdict == NotComparable {
 		return true
 	}
 	for i := range a.Rules {
-		if v := a.Rules[i].Verdict; v == GateFail || v == GateInvalid {
+		if v := a.Rules[i].Verdict; v == Fails || v == Invalid {
 			return true
 		}
 	}
 	return !slices.ContainsFunc(a.Rules, func(r RuleAnswer) bool {
-		return r.Verdict == GateInconclusive && (r.estimated() || r.Look == 0)
+		return r.Verdict == Inconclusive && (r.estimated() || r.Look == 0)
 	})
 }
 
@@ -277,7 +268,7 @@ func (a *GateAnswer) decide(base []Input) string {
 	for i := range a.Rules {
 		r := &a.Rules[i]
 		switch {
-		case r.Verdict != GateInconclusive:
+		case r.Verdict != Inconclusive:
 			continue
 		case !r.estimated():
 			few = few || r.relative() && len(base) < minRuns

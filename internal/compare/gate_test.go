@@ -109,28 +109,28 @@ func TestGateRules(t *testing.T) {
 	tests := []struct {
 		name, rule string
 		base, runs []float64
-		want       GateVerdict
+		want       results.Verdict
 		text       string
 	}{
-		{"far below a limit", p95 + "<400", nil, []float64{300, 302, 298}, GatePass, "300 [295.1, 305]"},
-		{"far above a limit", p95 + "<400", nil, []float64{500, 502, 498}, GateFail, "500 [495.1, 505]"},
-		{"around a limit", p95 + "<400", nil, []float64{395, 405, 410}, GateInconclusive, "403.3 [384.7, 422.8]: the interval contains the limit"},
-		{"above a least value", "output_token_throughput>90", nil, []float64{100, 101, 99}, GatePass, "100 [97.54, 102.5]"},
-		{"equal and at the limit", "request_error_rate<0", nil, []float64{0, 0, 0}, GatePass, "0 [0, 0]"},
-		{"errors beyond the limit", "request_error_rate<1", nil, []float64{5, 5.5, 4.5}, GateFail, "5 [3.758, 6.242]"},
-		{"two runs", p95 + "<400", nil, []float64{300, 302}, GateInconclusive, ": a decision needs 3 runs"},
-		{"unchanged", p95 + "<+5%", []float64{100, 101, 99}, []float64{100, 101, 99}, GatePass, "0 [-2.242, 2.293]"},
-		{"worse", p95 + "<+5%", []float64{100, 101, 99}, []float64{110, 111, 109}, GateFail, "10 [7.635, 12.42]"},
-		{"worse by less than is allowed", p95 + "<+5%", []float64{100, 101, 99}, []float64{102, 103, 101}, GatePass, "2 [-0.2645, 4.316]"},
-		{"better", p95 + "<+5%", []float64{100, 101, 99}, []float64{50, 51, 49}, GatePass, "-50.01 [-52.04, -47.88]"},
-		{"lower throughput", "output_token_throughput>-3%", []float64{100, 101, 99}, []float64{90, 91, 89}, GateFail, "-10 [-12.14, -7.808]"},
-		{"noise", p95 + "<+5%", []float64{100, 120, 90}, []float64{110, 95, 125}, GateInconclusive,
+		{"far below a limit", p95 + "<400", nil, []float64{300, 302, 298}, Passes, "300 [295.1, 305]"},
+		{"far above a limit", p95 + "<400", nil, []float64{500, 502, 498}, Fails, "500 [495.1, 505]"},
+		{"around a limit", p95 + "<400", nil, []float64{395, 405, 410}, Inconclusive, "403.3 [384.7, 422.8]: the interval contains the limit"},
+		{"above a least value", "output_token_throughput>90", nil, []float64{100, 101, 99}, Passes, "100 [97.54, 102.5]"},
+		{"equal and at the limit", "request_error_rate<0", nil, []float64{0, 0, 0}, Passes, "0 [0, 0]"},
+		{"errors beyond the limit", "request_error_rate<1", nil, []float64{5, 5.5, 4.5}, Fails, "5 [3.758, 6.242]"},
+		{"two runs", p95 + "<400", nil, []float64{300, 302}, Inconclusive, ": a decision needs 3 runs"},
+		{"unchanged", p95 + "<+5%", []float64{100, 101, 99}, []float64{100, 101, 99}, Passes, "0 [-2.242, 2.293]"},
+		{"worse", p95 + "<+5%", []float64{100, 101, 99}, []float64{110, 111, 109}, Fails, "10 [7.635, 12.42]"},
+		{"worse by less than is allowed", p95 + "<+5%", []float64{100, 101, 99}, []float64{102, 103, 101}, Passes, "2 [-0.2645, 4.316]"},
+		{"better", p95 + "<+5%", []float64{100, 101, 99}, []float64{50, 51, 49}, Passes, "-50.01 [-52.04, -47.88]"},
+		{"lower throughput", "output_token_throughput>-3%", []float64{100, 101, 99}, []float64{90, 91, 89}, Fails, "-10 [-12.14, -7.808]"},
+		{"noise", p95 + "<+5%", []float64{100, 120, 90}, []float64{110, 95, 125}, Inconclusive,
 			"6.545 [-22.72, 46.9]: the interval contains both no change and the largest change that is allowed"},
-		{"errors, by points", "request_error_rate<+1%", []float64{1, 1.1, 0.9}, []float64{4, 4.1, 3.9}, GateFail, "3 [2.773, 3.227]"},
-		{"a baseline of two runs", p95 + "<+5%", []float64{100, 101}, []float64{150, 151, 149}, GateInconclusive,
+		{"errors, by points", "request_error_rate<+1%", []float64{1, 1.1, 0.9}, []float64{4, 4.1, 3.9}, Fails, "3 [2.773, 3.227]"},
+		{"a baseline of two runs", p95 + "<+5%", []float64{100, 101}, []float64{150, 151, 149}, Inconclusive,
 			": the baseline has 2 of the 3 runs that a decision on changes needs"},
-		{"no baseline", p95 + "<+5%", nil, []float64{150, 151, 149}, GateInconclusive, ": there is no baseline"},
-		{"one run against five", p95 + "<+5%", []float64{100, 101, 99, 100, 100}, []float64{120}, GateFail, "20 [17.45, 22.61]"},
+		{"no baseline", p95 + "<+5%", nil, []float64{150, 151, 149}, Inconclusive, ": there is no baseline"},
+		{"one run against five", p95 + "<+5%", []float64{100, 101, 99, 100, 100}, []float64{120}, Fails, "20 [17.45, 22.61]"},
 	}
 	for _, tt := range tests {
 		r := mustRule(t, tt.rule)
@@ -165,15 +165,15 @@ func TestGateVerdict(t *testing.T) {
 		rules []string
 		on    OnInconclusive
 		level verdict.Level
-		want  GateVerdict
+		want  results.Verdict
 	}{
-		{"all pass", []string{ttft + "<400", ttft + "<500"}, "", verdict.OK, GatePass},
-		{"one fails", []string{ttft + "<400", ttft + "<90"}, "", verdict.OK, GateFail},
-		{"one is open", []string{ttft + "<400", ttft + "<100"}, "", verdict.OK, GateInconclusive},
-		{"an open one counts as pass", []string{ttft + "<400", ttft + "<100"}, CountsAsPass, verdict.OK, GatePass},
-		{"an open one counts as fail", []string{ttft + "<400", ttft + "<100"}, CountsAsFail, verdict.OK, GateFail},
-		{"a failure outweighs an open one", []string{ttft + "<90", ttft + "<100"}, "", verdict.OK, GateFail},
-		{"distorted", []string{ttft + "<400"}, CountsAsPass, verdict.Invalid, GateInvalid},
+		{"all pass", []string{ttft + "<400", ttft + "<500"}, "", verdict.OK, Passes},
+		{"one fails", []string{ttft + "<400", ttft + "<90"}, "", verdict.OK, Fails},
+		{"one is open", []string{ttft + "<400", ttft + "<100"}, "", verdict.OK, Inconclusive},
+		{"an open one counts as pass", []string{ttft + "<400", ttft + "<100"}, CountsAsPass, verdict.OK, Passes},
+		{"an open one counts as fail", []string{ttft + "<400", ttft + "<100"}, CountsAsFail, verdict.OK, Fails},
+		{"a failure outweighs an open one", []string{ttft + "<90", ttft + "<100"}, "", verdict.OK, Fails},
+		{"distorted", []string{ttft + "<400"}, CountsAsPass, verdict.Invalid, Invalid},
 	}
 	for _, tt := range tests {
 		g := Gate{OnInconclusive: tt.on}
@@ -194,7 +194,7 @@ func TestGateVerdict(t *testing.T) {
 	mine := mustRule(t, ttft+"<100")
 	mine.OnInconclusive = CountsAsPass
 	a, err := (&Gate{Rules: []Rule{mine}, OnInconclusive: CountsAsFail}).Judge(measured(ttft, metric.Avg, start, 100, 101, 99))
-	if err != nil || a.Verdict != GatePass || a.Rules[0].Verdict != GateInconclusive {
+	if err != nil || a.Verdict != Passes || a.Rules[0].Verdict != Inconclusive {
 		t.Errorf("gate %s, rule %s, %v", a.Verdict, a.Rules[0].Verdict, err)
 	}
 }
@@ -203,7 +203,7 @@ func TestGateVerdict(t *testing.T) {
 func TestGateLooks(t *testing.T) {
 	judge := func(stop string, runs ...float64) *GateAnswer {
 		t.Helper()
-		g := Gate{Rules: []Rule{mustRule(t, "time_to_first_token<400")}, Looks: []int{3, 5}, Stop: stop}
+		g := Gate{Rules: []Rule{mustRule(t, "time_to_first_token<400")}, Looks: []int{3, 5}, Stop: stopped(stop)}
 		a, err := g.Judge(measured("time_to_first_token", metric.Avg, start, runs...))
 		if err != nil {
 			t.Fatal(err)
@@ -215,17 +215,17 @@ func TestGateLooks(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
 		a              *GateAnswer
-		want           GateVerdict
+		want           results.Verdict
 		look           int
 		final, decided bool
 	}{
-		{"before the first look", judge("", 300, 301), GateInconclusive, 0, false, false},
-		{"at the first look", judge("", far...), GatePass, 3, true, true},
-		{"the first decision stays", judge("", append(slices.Clone(far), 900, 900)...), GatePass, 3, true, true},
-		{"open at the first look", judge("", near[:3]...), GateInconclusive, 3, false, false},
-		{"between the looks", judge("", near[:4]...), GateInconclusive, 3, false, false},
-		{"stopped between the looks", judge("the budget is used up", near[:4]...), GateInconclusive, 4, true, false},
-		{"open at the last look", judge("", near...), GateInconclusive, 5, true, false},
+		{"before the first look", judge("", 300, 301), Inconclusive, 0, false, false},
+		{"at the first look", judge("", far...), Passes, 3, true, true},
+		{"the first decision stays", judge("", append(slices.Clone(far), 900, 900)...), Passes, 3, true, true},
+		{"open at the first look", judge("", near[:3]...), Inconclusive, 3, false, false},
+		{"between the looks", judge("", near[:4]...), Inconclusive, 3, false, false},
+		{"stopped between the looks", judge("the budget is used up", near[:4]...), Inconclusive, 4, true, false},
+		{"open at the last look", judge("", near...), Inconclusive, 5, true, false},
 	} {
 		if tt.a.Verdict != tt.want || tt.a.Rules[0].Look != tt.look || tt.a.Final != tt.final || tt.a.Decided() != tt.decided {
 			t.Errorf("%s: %s at %d, final %v, decided %v, want %s at %d, %v, %v", tt.name, tt.a.Verdict, tt.a.Rules[0].Look,
@@ -259,7 +259,7 @@ func TestGateDoubts(t *testing.T) {
 		codes[d.Code] = d.Message
 	}
 	const creep = "time_to_first_token is worse by 9.0 % than in the first revision of the baseline, more than twice what the rule allows for one change"
-	if a.Verdict != GatePass || codes["creep"] != creep || codes["not-interleaved"] == "" {
+	if a.Verdict != Passes || codes["creep"] != creep || codes["not-interleaved"] == "" {
 		t.Errorf("%s, doubts %v", a.Verdict, codes)
 	}
 	// A candidate that sends the prompts of the baseline to the same server finds them in its cache.
@@ -280,11 +280,11 @@ func TestGateDoubts(t *testing.T) {
 	for i := range other {
 		other[i].Run.Config = []byte(`{"phases":[{"concurrency":8}]}`)
 	}
-	if a, err = g.Judge(other); err != nil || a.Verdict != GateNotComparable || len(a.Load) != 1 || !a.Decided() {
+	if a, err = g.Judge(other); err != nil || a.Verdict != NotComparable || len(a.Load) != 1 || !a.Decided() {
 		t.Errorf("another load: %s, %v, %v", a.Verdict, a.Load, err)
 	}
 	g.Allow = []string{"/phases"}
-	if a, err = g.Judge(other); err != nil || a.Verdict != GatePass {
+	if a, err = g.Judge(other); err != nil || a.Verdict != Passes {
 		t.Errorf("an allowed difference: %s, %v", a.Verdict, err)
 	}
 }
@@ -319,7 +319,7 @@ func TestSimulateGate(t *testing.T) {
 		return out
 	}
 	for _, tt := range tests {
-		ended := map[GateVerdict]float64{}
+		ended := map[results.Verdict]float64{}
 		used := 0.0
 		for range draws {
 			g := Gate{Rules: []Rule{{Metric: "output_token_throughput", MaxRegression: new(0.03)}}, Looks: DefaultLooks(),
@@ -331,9 +331,9 @@ func TestSimulateGate(t *testing.T) {
 			ended[a.Verdict] += 100 / float64(draws)
 			used += float64(a.Rules[0].Look) / float64(draws)
 		}
-		t.Logf("%s: pass %.1f %%, fail %.1f %%, inconclusive %.1f %%, %.1f runs", tt.name, ended[GatePass], ended[GateFail],
-			ended[GateInconclusive], used)
-		if ended[GatePass] < tt.leastPass || ended[GateFail] > tt.mostFail || ended[GateFail] < tt.leastFail {
+		t.Logf("%s: pass %.1f %%, fail %.1f %%, inconclusive %.1f %%, %.1f runs", tt.name, ended[Passes], ended[Fails],
+			ended[Inconclusive], used)
+		if ended[Passes] < tt.leastPass || ended[Fails] > tt.mostFail || ended[Fails] < tt.leastFail {
 			t.Errorf("%s: %v, want pass from %v %%, fail from %v to %v %%", tt.name, ended, tt.leastPass, tt.leastFail, tt.mostFail)
 		}
 	}
@@ -370,7 +370,7 @@ func TestSimulateGateRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Verdict == GateFail {
+		if a.Verdict == Fails {
 			failed += 100 / float64(draws)
 		}
 	}
@@ -387,13 +387,13 @@ func TestGateInstrument(t *testing.T) {
 	for _, tt := range []struct {
 		rule   string
 		p99    float64 // error bound of the client
-		want   GateVerdict
+		want   results.Verdict
 		reason string
 	}{
-		{tag + ":p99<+3%", 1, GateFail, ""},
-		{tag + ":p99<+3%", 50, GateInconclusive, "the load generator itself may have added 50 ms, which is all of the difference"},
-		{tag + ":p99<101", 1, GateFail, ""},
-		{tag + ":p99<101", 50, GateInconclusive, "the load generator itself may have added 50 ms, which is all of the difference"},
+		{tag + ":p99<+3%", 1, Fails, ""},
+		{tag + ":p99<+3%", 50, Inconclusive, "the load generator itself may have added 50 ms, which is all of the difference"},
+		{tag + ":p99<101", 1, Fails, ""},
+		{tag + ":p99<101", 50, Inconclusive, "the load generator itself may have added 50 ms, which is all of the difference"},
 	} {
 		base := measured(tag, metric.P99, from, 100, 100.1, 99.9, 100)
 		candidate := measured(tag, metric.P99, from.Add(time.Hour), 110, 110.1, 109.9, 110)
@@ -405,8 +405,8 @@ func TestGateInstrument(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := &a.Rules[0]; r.Verdict != tt.want || r.Reason != tt.reason || a.Decide != "" {
-			t.Errorf("%s, %v ms: %s %q, %q", tt.rule, tt.p99, r.Verdict, r.Reason, a.Decide)
+		if r := &a.Rules[0]; r.Verdict != tt.want || r.Reason != tt.reason || a.Decide.Needs != "" {
+			t.Errorf("%s, %v ms: %s %q, %q", tt.rule, tt.p99, r.Verdict, r.Reason, a.Decide.Needs)
 		}
 	}
 }
@@ -416,13 +416,13 @@ func TestGateCollapse(t *testing.T) {
 	from := time.Unix(1e9, 0)
 	for _, tt := range []struct {
 		base, candidate []float64
-		want            GateVerdict
+		want            results.Verdict
 	}{
-		{[]float64{10, 11, 10}, []float64{0, 0, 0}, GateFail},
-		{[]float64{0, 0, 0}, []float64{10, 11, 10}, GatePass},
-		{[]float64{0, 0, 0}, []float64{10, 0, 10}, GateInconclusive},
-		{[]float64{10, 11, 10}, []float64{0, 0}, GateInconclusive},
-		{[]float64{0, 0, 0}, []float64{0, 0, 0}, GateInconclusive},
+		{[]float64{10, 11, 10}, []float64{0, 0, 0}, Fails},
+		{[]float64{0, 0, 0}, []float64{10, 11, 10}, Passes},
+		{[]float64{0, 0, 0}, []float64{10, 0, 10}, Inconclusive},
+		{[]float64{10, 11, 10}, []float64{0, 0}, Inconclusive},
+		{[]float64{0, 0, 0}, []float64{0, 0, 0}, Inconclusive},
 	} {
 		g := Gate{
 			Rules:    []Rule{mustRule(t, "goodput>-3%")},
@@ -441,9 +441,9 @@ func TestGateCollapse(t *testing.T) {
 
 // TestGateWithoutRuns: nothing passes because nothing was measured.
 func TestGateWithoutRuns(t *testing.T) {
-	g := Gate{Rules: []Rule{mustRule(t, "ttft<400")}, Looks: []int{3}, OnInconclusive: CountsAsPass, Stop: "cancelled"}
+	g := Gate{Rules: []Rule{mustRule(t, "ttft<400")}, Looks: []int{3}, OnInconclusive: CountsAsPass, Stop: stopped("cancelled")}
 	a, err := g.Judge(nil)
-	if err != nil || a.Verdict != GateInconclusive {
+	if err != nil || a.Verdict != Inconclusive {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
@@ -469,8 +469,8 @@ func TestGateOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &a.Rules[0]
-		if r.Verdict != GateInconclusive || r.Reason != tt.reason || !strings.Contains(a.Decide, tt.decide) || !a.Final {
-			t.Errorf("%s %v: %s %q, %q", tt.rule, tt.values, r.Verdict, r.Reason, a.Decide)
+		if r.Verdict != Inconclusive || r.Reason != tt.reason || !strings.Contains(a.Decide.Needs, tt.decide) || !a.Final {
+			t.Errorf("%s %v: %s %q, %q", tt.rule, tt.values, r.Verdict, r.Reason, a.Decide.Needs)
 		}
 	}
 	// A rule that no further run decides ends the measurement, with what would help.
@@ -479,7 +479,10 @@ func TestGateOpen(t *testing.T) {
 		Baseline: &Reference{Runs: measured(tag, metric.Avg, from, 100, 101)},
 	}
 	a, err := g.Judge(measured(tag, metric.Avg, from.Add(time.Hour), 100, 101, 102))
-	if err != nil || !a.Decided() || !a.Final || a.Decide != "a baseline of 3 runs or more decides rules on changes" {
-		t.Errorf("%t %t %q, %v", a.Decided(), a.Final, a.Decide, err)
+	if err != nil || !a.Decided() || !a.Final || a.Decide.Needs != "a baseline of 3 runs or more decides rules on changes" {
+		t.Errorf("%t %t %q, %v", a.Decided(), a.Final, a.Decide.Needs, err)
 	}
 }
+
+// stopped is why a measurement ended before its plan; empty = it did not.
+func stopped(why string) results.AnswerStop { return results.AnswerStop{Reason: why, Text: why} }

@@ -19,10 +19,10 @@ func (a *GateAnswer) Headline() string {
 	}
 	list := strings.Join(names, ", ")
 	switch a.Verdict {
-	case GatePass:
+	case Passes:
 		open := 0
 		for i := range a.Rules {
-			if a.Rules[i].Verdict == GateInconclusive {
+			if a.Rules[i].Verdict == Inconclusive {
 				open++
 			}
 		}
@@ -31,13 +31,13 @@ func (a *GateAnswer) Headline() string {
 				open, view.Plural(len(a.Rules), "rule"))
 		}
 		return fmt.Sprintf("The candidate passes: %s kept", view.Plural(len(a.Rules), "rule"))
-	case GateFail:
+	case Fails:
 		return "The candidate fails: " + list
-	case GateInvalid:
+	case Invalid:
 		return "No answer: the load generator distorted a number that is needed: " + list
-	case GateNotComparable:
+	case NotComparable:
 		return "Not comparable: the baseline and the candidate put different loads on their servers"
-	case GateInconclusive:
+	case Inconclusive:
 	}
 	return "Not decided: " + list
 }
@@ -113,13 +113,22 @@ func (a *GateAnswer) notes() []string {
 	for _, d := range a.Doubts {
 		out = append(out, "Doubt: "+d.Message)
 	}
-	if a.Stop != "" {
-		out = append(out, "Stopped: "+a.Stop)
+	if a.Stop.Text != "" {
+		out = append(out, "Stopped: "+a.Stop.Text)
 	}
-	if a.Decide != "" {
-		out = append(out, "What would decide it: "+a.Decide)
+	if a.Decide.Needs != "" {
+		out = append(out, "What would decide it: "+a.Decide.Needs)
 	}
 	return out
+}
+
+// inWords returns the answer as sentences, the main one first.
+func (a *GateAnswer) inWords() []string {
+	out := []string{a.Headline()}
+	for i := range a.Rules {
+		out = append(out, a.Rules[i].Sentence())
+	}
+	return asSentences(out)
 }
 
 // Sentence returns a rule with its estimate, interval and limit, and why it is open.
@@ -177,17 +186,17 @@ func (a *GateAnswer) JUnit() ([]byte, error) {
 		c := junitCase{Name: r.Text, Class: "aiperfd.gate"}
 		result := &junitResult{Message: r.Sentence(), Type: string(r.Verdict)}
 		switch {
-		case a.Verdict == GateNotComparable:
+		case a.Verdict == NotComparable:
 			result.Message, result.Type = a.Headline(), string(a.Verdict)
 			c.Error = result
 			suite.Errors++
-		case r.Counts == GateFail:
+		case r.Counts == Fails:
 			c.Failure = result
 			suite.Failures++
-		case r.Verdict == GateInvalid:
+		case r.Verdict == Invalid:
 			c.Error = result
 			suite.Errors++
-		case r.Verdict == GateInconclusive:
+		case r.Verdict == Inconclusive:
 			result.Type = ""
 			c.Skipped = result
 			suite.Skipped++
@@ -208,16 +217,16 @@ func (a *GateAnswer) Annotations() string {
 	write := func(level, text string) {
 		fmt.Fprintf(&b, "::%s title=aiperfd gate::%s\n", level, escape(text))
 	}
-	if a.Verdict == GateNotComparable {
+	if a.Verdict == NotComparable {
 		write("error", a.Headline())
 		return b.String()
 	}
 	for i := range a.Rules {
 		level := "notice"
 		switch r := &a.Rules[i]; {
-		case r.Counts == GateFail, r.Verdict == GateInvalid:
+		case r.Counts == Fails, r.Verdict == Invalid:
 			level = "error"
-		case r.Verdict == GateInconclusive:
+		case r.Verdict == Inconclusive:
 			level = "warning"
 		}
 		write(level, a.Rules[i].Sentence())

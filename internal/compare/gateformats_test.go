@@ -165,7 +165,7 @@ func TestGateJUnit(t *testing.T) {
 	if !bytes.Contains(report, []byte(failure)) {
 		t.Errorf("report lacks %s\n%s", failure, report)
 	}
-	a.Verdict = GateNotComparable
+	a.Verdict = NotComparable
 	if report, err = a.JUnit(); err != nil {
 		t.Fatal(err)
 	}

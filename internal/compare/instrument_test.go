@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 )
 
@@ -36,7 +37,7 @@ func TestInstrument(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer *Answer
-		want   Judgement
+		want   results.Verdict
 	}{
 		{"a small error", judged(1, 1, false), IsWorse},
 		{"an error of B of 6 ms", judged(1, 6, false), Inconclusive},
@@ -50,9 +51,9 @@ func TestInstrument(t *testing.T) {
 			continue
 		}
 		const reason = "the load generator itself may have added 6 ms to the larger value, which is all of the difference"
-		if m := c.answer.Metrics[0]; m.Reason != reason || c.answer.Decide != "" ||
+		if m := c.answer.Metrics[0]; m.Reason != reason || c.answer.Decide.Needs != "" ||
 			len(c.answer.Doubts) == 0 || c.answer.Doubts[0].Code != "instrument" {
-			t.Errorf("%s: reason %q, decide %q, doubts %v", c.name, m.Reason, c.answer.Decide, c.answer.Doubts)
+			t.Errorf("%s: reason %q, decide %q, doubts %v", c.name, m.Reason, c.answer.Decide.Needs, c.answer.Doubts)
 		}
 	}
 }

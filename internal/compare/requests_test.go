@@ -71,7 +71,7 @@ func TestJudgeSingleRuns(t *testing.T) {
 		name    string
 		a, b    []Input
 		method  string
-		verdict Judgement
+		verdict results.Verdict
 	}{
 		{"same schedule", single(t, "a", 1, 1, schedule(1, 1, n, 1)), single(t, "b", 1, 1, schedule(1, 2, n, 1.04)), methodPaired, IsWorse},
 		{"same schedule, equal", single(t, "a", 1, 1, schedule(1, 1, n, 1)), single(t, "b", 1, 1, schedule(1, 2, n, 1)), methodPaired, Equivalent},
@@ -204,9 +204,9 @@ func TestJudgeSweeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Verdict != IsWorse || a.Summary != "B is worse than A: Time to First Token p50 at concurrency 4 +8.3 %" ||
+	if a.Verdict != IsWorse || a.Sentences[0] != "B is worse than A: Time to First Token p50 at concurrency 4 +8.3 %." ||
 		len(a.Metrics) != 2 || a.Metrics[0].Verdict != Equivalent || a.Estimate.Cell != "concurrency 4" || len(a.Evidence) != 6 {
-		t.Errorf("%s %s\n%s\n%+v", a.Verdict, a.Summary, lines(a), a.Estimate)
+		t.Errorf("%s %s\n%s\n%+v", a.Verdict, a.Sentences[0], lines(a), a.Estimate)
 	}
 	alone, err := Judge(ofCell(sweep("a", "concurrency 4"), "concurrency 4"), sweep("b", "concurrency 4"), AnswerOptions{})
 	if err != nil {

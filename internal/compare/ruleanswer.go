@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/stat"
+	"aiperfd/internal/results"
 )
 
 // RuleAnswer is the answer for one rule.
@@ -22,15 +23,15 @@ type RuleAnswer struct {
 	Reference *float64 `json:"reference"` // of the baseline; null for limits
 	// Estimate is what the rule limits: the value of the candidate or, for max_regression, its change from
 	// the baseline in percent or points. Low and High are its interval at Level.
-	Estimate *float64    `json:"estimate"`
-	Low      *float64    `json:"low"`
-	High     *float64    `json:"high"`
-	Level    float64     `json:"level,omitempty"` // corrected for the looks and the number of rules
-	Look     int         `json:"look,omitempty"`  // runs of the candidate that the estimate rests on
-	Method   string      `json:"method,omitempty" enums:"welch,prediction,mover,t"`
-	Verdict  GateVerdict `json:"verdict" enums:"pass,fail,inconclusive,invalid"`
+	Estimate *float64        `json:"estimate"`
+	Low      *float64        `json:"low"`
+	High     *float64        `json:"high"`
+	Level    float64         `json:"level,omitempty"` // corrected for the looks and the number of rules
+	Look     int             `json:"look,omitempty"`  // runs of the candidate that the estimate rests on
+	Method   string          `json:"method,omitempty" enums:"welch,prediction,mover,t"`
+	Verdict  results.Verdict `json:"verdict" enums:"pass,fail,inconclusive,invalid"`
 	// Counts is what the verdict counts as: an inconclusive rule may count as pass or fail.
-	Counts GateVerdict `json:"counts_as" enums:"pass,fail,inconclusive,invalid"`
+	Counts results.Verdict `json:"counts_as" enums:"pass,fail,inconclusive,invalid"`
 	// OnInconclusive is why.
 	OnInconclusive OnInconclusive `json:"on_inconclusive" enums:"error,pass,fail"`
 	Reason         string         `json:"reason,omitempty"`
@@ -85,14 +86,14 @@ func (r *RuleAnswer) byInstrument() bool {
 }
 
 // conclude sets the verdict and the interval that it was judged by.
-func (r *RuleAnswer) conclude(v GateVerdict, alpha float64) {
+func (r *RuleAnswer) conclude(v results.Verdict, alpha float64) {
 	r.Verdict, r.Reason, r.Level = v, "", 1-alpha
 	low, high := r.worse.Interval(1 - alpha)
 	r.Estimate, r.Low, r.High = r.shown(r.worse.Estimate), r.shown(low), r.shown(high)
 	if r.descends() {
 		r.Low, r.High = r.High, r.Low
 	}
-	if v == GateInconclusive {
+	if v == Inconclusive {
 		r.Reason = r.open(low, high)
 	}
 }
@@ -149,7 +150,7 @@ func (r *RuleAnswer) limit() float64 {
 // estimate fills in the values of both sides and how much worse the candidate is, or why that cannot be said.
 func (r *RuleAnswer) estimate(base, candidate []Input) {
 	r.Candidate, r.Reference, r.Estimate, r.Low, r.High = nil, nil, nil, nil, nil
-	r.Verdict, r.Method, r.Level, r.Look = GateInconclusive, "", 0, len(candidate)
+	r.Verdict, r.Method, r.Level, r.Look = Inconclusive, "", 0, len(candidate)
 	q := asked{tag: r.Metric, stat: r.rule.stat, points: r.rule.points}
 	values := valuesOf(candidate, q)
 	if absentIsZero(r.Metric) && len(values) == 0 {
@@ -157,7 +158,7 @@ func (r *RuleAnswer) estimate(base, candidate []Input) {
 	}
 	switch {
 	case slices.ContainsFunc(candidate, func(in Input) bool { return distorted(&in, r.Metric) }):
-		r.Verdict, r.Reason = GateInvalid, "the load generator distorted it in a run of the candidate"
+		r.Verdict, r.Reason = Invalid, "the load generator distorted it in a run of the candidate"
 		return
 	case len(values) < len(candidate):
 		r.Reason = "not every run of the candidate has a value"
@@ -181,7 +182,7 @@ func (r *RuleAnswer) estimate(base, candidate []Input) {
 	case len(base) == 0:
 		r.Reason = "there is no baseline"
 	case slices.ContainsFunc(base, func(in Input) bool { return distorted(&in, r.Metric) }):
-		r.Verdict, r.Reason = GateInvalid, "the load generator distorted it in a run of the baseline"
+		r.Verdict, r.Reason = Invalid, "the load generator distorted it in a run of the baseline"
 	case len(reference) < len(base):
 		r.Reason = "not every run of the baseline has a value"
 	case followsSchedule(r.Metric) && (keepsSchedule(base) || keepsSchedule(candidate)):
@@ -189,9 +190,9 @@ func (r *RuleAnswer) estimate(base, candidate []Input) {
 	case r.Metric == "request_latency" && lengthsDiffer(base, candidate, "output_sequence_length"):
 		r.Reason = "answers of the baseline and of the candidate are not equally long"
 	case !linear && collapsed(reference, values):
-		r.Verdict, r.Reason = GateFail, "0 in every run of one side, and in none of the other"
+		r.Verdict, r.Reason = Fails, "0 in every run of one side, and in none of the other"
 		if (slices.Max(reference) == 0) == (r.rule.better == Higher) {
-			r.Verdict = GatePass
+			r.Verdict = Passes
 		}
 	case !linear && (slices.Min(values) <= 0 || slices.Min(reference) <= 0):
 		r.Reason = "a value of 0 has no relative change"

@@ -14,7 +14,7 @@ func (a *Answer) Text(width int) string { return a.card().text(width) }
 // Markdown returns the answer for a comment on a pull request.
 func (a *Answer) Markdown() string { return a.card().markdown() }
 
-func (a *Answer) card() card { return card{a.Summary, a.Table(""), a.Notes()} }
+func (a *Answer) card() card { return card{a.Headline("B"), a.Table(""), a.Notes()} }
 
 // card is an answer for people: one sentence, what it rests on, and what a reader should know besides.
 type card struct {
@@ -68,7 +68,7 @@ func (c card) markdown() string {
 func (a *Answer) Headline(b string) string {
 	var names []string
 	for i := range a.Metrics {
-		if m := &a.Metrics[i]; m.Verdict == a.Verdict && a.Verdict != Equivalent {
+		if m := &a.Metrics[i]; m.Verdict == a.Verdict && m.Verdict != Equivalent {
 			names = append(names, m.headline())
 		}
 	}
@@ -171,6 +171,22 @@ func (a *Answer) Notes() []string {
 		out = append(out, "What to do: compare runs of the same load, or accept a difference with --allow and what "+
 			"stands behind \"Differs\".")
 	}
+	out = append(out, a.explanations()...)
+	for _, d := range a.Subject {
+		out = append(out, "Compared: "+describeDifference(&d))
+	}
+	for _, d := range a.Doubts {
+		out = append(out, "Doubt: "+d.Message)
+	}
+	if a.Decide.Needs != "" {
+		out = append(out, "What would decide it: "+a.Decide.Needs)
+	}
+	return out
+}
+
+// explanations says what the answer is about, and why metrics have no better verdict.
+func (a *Answer) explanations() []string {
+	var out []string
 	if len(a.Metrics) > 0 && a.SpeaksFor == theseRuns {
 		out = append(out, fmt.Sprintf("The answer is about these runs: another run of the same configuration may differ. "+
 			"%d runs on each side speak for the configurations.", minRuns))
@@ -190,16 +206,15 @@ func (a *Answer) Notes() []string {
 	for _, reason := range order {
 		out = append(out, fmt.Sprintf("%s: %s", enumerate(reasons[reason]), reason))
 	}
-	for _, d := range a.Subject {
-		out = append(out, "Compared: "+describeDifference(&d))
-	}
-	for _, d := range a.Doubts {
-		out = append(out, "Doubt: "+d.Message)
-	}
-	if a.Decide != "" {
-		out = append(out, "What would decide it: "+a.Decide)
-	}
 	return out
+}
+
+// asSentences ends each text with a period.
+func asSentences(texts []string) []string {
+	for i, text := range texts {
+		texts[i] = strings.TrimSuffix(text, ".") + "."
+	}
+	return texts
 }
 
 // describeDifference names a difference of documents with its distinct values.

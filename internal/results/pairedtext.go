@@ -63,16 +63,7 @@ func (a *Answer) PairedNotes() []string {
 	var notes []string
 	notes = append(notes, fmt.Sprintf("%s in %s. The chance that any of the intervals "+
 		"misses its true change is at most 5 %%, however often they are looked at.", view.Plural(p.Pairs, "pair"), view.Plural(int64(len(p.Blocks)), "block")))
-	if a.Stop.Text != "" {
-		notes = append(notes, "The measurement ended: "+a.Stop.Text+".")
-	}
-	if a.Decide.Needs != "" {
-		notes = append(notes, "What would decide it: "+a.Decide.Needs+".")
-	}
-	for _, d := range a.Doubts {
-		notes = append(notes, "Doubt: "+d.Message+".")
-	}
-	return append(notes, p.SideNotes()...)
+	return append(append(notes, a.Notes()...), p.SideNotes()...)
 }
 
 // SideNotes describes the two sides of a comparison, a line each.

@@ -149,7 +149,7 @@ func TestCapacity(t *testing.T) {
 		stop()
 		whole := answerOf(t, r, id)
 		e := whole.Estimate
-		if whole.Verdict != string(capacity.Estimated) || e == nil || !(e.Low <= 20 && 20 <= e.High) || !whole.Final {
+		if string(whole.Verdict) != string(capacity.Estimated) || e == nil || !(e.Low <= 20 && 20 <= e.High) || !whole.Final {
 			t.Fatalf("answer: %s, %+v, final %v; want an interval around 20", whole.Verdict, e, whole.Final)
 		}
 		if whole.ConfirmedGood == nil || whole.ConfirmedBad == nil || whole.ConfirmedGood.X >= whole.ConfirmedBad.X {

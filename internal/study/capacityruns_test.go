@@ -147,7 +147,7 @@ func TestCapacityEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newSlow(t, 1)
 				ended, a := d.wait(d.submitDocument(capacityOf(1, tt.limit, tt.low, tt.high, 2*tt.low, tt.probes)))
-				if ended.State != bench.StateCompleted || a.Verdict != tt.verdict || a.Stop.Reason != tt.reason || !a.Final {
+				if ended.State != bench.StateCompleted || string(a.Verdict) != tt.verdict || a.Stop.Reason != tt.reason || !a.Final {
 					t.Errorf("%s (%s): %s, %+v; want %s (%s)", ended.State, ended.StateReason, a.Verdict, a.Stop, tt.verdict, tt.reason)
 				}
 				if len(a.Evidence) > tt.probes {

@@ -77,14 +77,14 @@ func TestSimulateSameRuns(t *testing.T) {
 	if os.Getenv("AIPERFD_SIMULATE") == "full" {
 		pairs = 100
 	}
-	verdicts := map[compare.Judgement]int{}
+	verdicts := map[results.Verdict]int{}
 	for seed := range int64(pairs) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newSlow(t, uint64(seed)+1)
 			runs := d.inputs(seed+1, "a", 2, 400)
 			answer := d.judge(runs[:1], runs[1:])
 			verdicts[answer.Verdict]++
-			t.Logf("seed %d: %s", seed, answer.Summary)
+			t.Logf("seed %d: %s", seed, answer.Sentences[0])
 		})
 	}
 	if alarms := verdicts[compare.IsBetter] + verdicts[compare.IsWorse]; 20*alarms > pairs {
@@ -108,7 +108,7 @@ func TestSimulateSlowerRuns(t *testing.T) {
 				"a": newAccelerator(t, "tiny", 10, uint64(2*seed)+1), "b": newAccelerator(t, "tiny", 10.5, uint64(2*seed)+2),
 			})
 			answer := d.judge(d.inputs(2*seed+1, "a", 5, 200), d.inputs(2*seed+2, "b", 5, 200))
-			t.Logf("seed %d: %s", seed, answer.Summary)
+			t.Logf("seed %d: %s", seed, answer.Sentences[0])
 			if answer.Verdict == compare.IsWorse {
 				found++
 			}

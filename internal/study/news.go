@@ -81,6 +81,8 @@ func (p *performance) announceStart() {
 		e.Question = l.Question()
 	} else if p.doc.Paired() {
 		e.Question = pairedQuestion
+	} else if p.doc.Sweep == nil {
+		e.Question = export.RepeatsQuestion
 	}
 	p.item.Announce(run.EventExperimentStarted, startedNews{e})
 }
@@ -131,7 +133,7 @@ func (p *performance) announceEnd(at int, t *cell.Trial) {
 		return
 	}
 	a := p.report().Answer()
-	if a != nil && len(a.Evidence) > 0 {
+	if _, ok := p.load(); ok && a != nil && len(a.Evidence) > 0 {
 		last := &a.Evidence[len(a.Evidence)-1]
 		e.Role, e.Failure = last.Role, last.Failure
 		e.measured = &measured{

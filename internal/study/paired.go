@@ -301,13 +301,11 @@ func (c *contest) answer(r *run.Run) *results.Answer {
 	out := &results.Answer{
 		AnswerHead: results.NewAnswerHead("ab", pairedQuestion,
 			"these two servers, with this workload, while they were measured"),
-		RunID: r.ID, Verdict: string(a.Verdict), Sentences: []string{a.Headline() + ".", c.how()},
-		Evidence:   []results.AnswerProbe{},
-		Stop:       c.stop(r, &a),
-		Decide:     results.AnswerDecision{Needs: decide},
-		Provenance: results.AnswerOrigin{Seed: c.study.doc.Seed, Version: r.Version},
-		Paired:     pairedOf(&a, c.study.doc.Sweep),
+		RunID: r.ID, Evidence: []results.AnswerProbe{}, Paired: pairedOf(&a, c.study.doc.Sweep),
 	}
+	out.Verdict, out.Sentences = results.Verdict(a.Verdict), []string{a.Headline() + ".", c.how()}
+	out.Stop, out.Decide.Needs = c.stop(r, &a), decide
+	out.Provenance = results.AnswerOrigin{Seed: &c.study.doc.Seed, Version: r.Version}
 	out.Final = out.Stop.Reason != ""
 	for _, d := range a.Doubts {
 		out.AddDoubt(d.Code, d.Message)
@@ -385,11 +383,11 @@ func (c *contest) stop(r *run.Run, a *paired.Answer) results.AnswerStop {
 	reached := c.sides[0] != nil && c.sides[1] != nil
 	switch {
 	case c.study.request != nil:
-		out.Reason, out.Text = "cancelled", "the study was cancelled"
+		out.Reason, out.Text = results.StopCancelled, "the study was cancelled"
 	case reached && (endedDecided(c.sides[0]) || endedDecided(c.sides[1])):
-		out.Reason, out.Text = "decided", fmt.Sprintf("the answer was known after %d blocks", len(a.Blocks))
+		out.Reason, out.Text = results.StopDecided, fmt.Sprintf("the answer was known after %d blocks", len(a.Blocks))
 	case reached && c.sides[0].State == bench.StateCompleted && c.sides[1].State == bench.StateCompleted:
-		out.Reason, out.Text = "budget", "the budget is spent"
+		out.Reason, out.Text = results.StopBudget, "the budget is spent"
 	default:
 		out.Reason, out.Text = "failed", "a server could not be measured"
 	}

@@ -65,7 +65,7 @@ func (s *session) capacity(ctx context.Context) (text string, err error) {
 				held.Add(1)
 			}
 		}
-		return &answer{Verdict: found.Verdict, Summary: said}, nil
+		return &answer{Verdict: found.Verdict, Sentences: []string{said}}, nil
 	})
 	text = fmt.Sprintf("held in %d of %d", held.Load(), s.trials)
 	if err == nil && held.Load() < int64(s.trials) {

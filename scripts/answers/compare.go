@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"aiperfd/internal/results"
 )
 
 // rate is the load in requests per second, a third of what the server can serve.
@@ -32,13 +34,7 @@ func document(url string, length time.Duration, seed uint64) string {
 }
 
 // answer is what the measurements read of an answer of compare.
-type answer struct {
-	Verdict string `json:"verdict"`
-	Summary string `json:"summary"`
-	Doubts  []struct {
-		Code string `json:"code"`
-	} `json:"doubts"`
-}
+type answer = results.AnswerHead
 
 // compared runs aiperfd compare.
 func (s *session) compared(ctx context.Context, args ...string) (*answer, error) {
@@ -154,9 +150,10 @@ func (s *session) judged(ctx context.Context, what string, perform trial) (verdi
 					return
 				}
 				mutex.Lock()
-				out[a.Verdict]++
+				out[string(a.Verdict)]++
 				done++
-				fmt.Printf("%s %d (%d of %d, %s): %s\n", what, i+1, done, s.trials, time.Since(began).Round(time.Second), a.Summary)
+				took := time.Since(began).Round(time.Second)
+				fmt.Printf("%s %d (%d of %d, %s): %s\n", what, i+1, done, s.trials, took, a.Sentences[0])
 				mutex.Unlock()
 			}
 		})

@@ -74,7 +74,7 @@ func (s *session) killed(ctx context.Context) (text string, err error) {
 		seed := s.seed + uint64(i)
 		random := rand.New(rand.NewPCG(seed, 1))
 		said, err := s.kill(ctx, search(server.Addr, s.length, seed), i%probes, random)
-		return &answer{Verdict: "same", Summary: said}, err
+		return &answer{Verdict: "same", Sentences: []string{said}}, err
 	})
 	return fmt.Sprintf("%d kills, no probe lost, the same levels and answers", s.trials), err
 }

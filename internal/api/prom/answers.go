@@ -32,9 +32,9 @@ func (e *emitter) study(r *run.Run, a *results.Answer) {
 
 // answer emits estimates with their intervals, and verdicts.
 func (e *emitter) answer(a *results.Answer) {
-	e.verdict(a, "", a.Verdict)
+	e.verdict(a, "", string(a.Verdict))
 	if c := a.Estimate; c != nil {
-		e.estimate(a, a.Control(), &c.Value, &c.Low, &c.High, 1)
+		e.estimate(a, cmp.Or(a.Control(), c.Tag+"_"+c.Statistic), &c.Value, &c.Low, &c.High, 1)
 	}
 	if a.Paired == nil {
 		return
@@ -54,7 +54,7 @@ func (e *emitter) estimate(a *results.Answer, metric string, value, low, high *f
 		value      *float64
 	}{
 		{"estimate", "What the experiment measured: the capacity as a level of load, " +
-			"the change from server A to B as a share.", value},
+			"the change from server A to B as a share, the value of repeats in the unit of the metric.", value},
 		{"low", "Lower end of the interval of aiperfd_answer_estimate.", low},
 		{"high", "Upper end of the interval of aiperfd_answer_estimate.", high},
 	} {
@@ -68,8 +68,11 @@ func (e *emitter) estimate(a *results.Answer, metric string, value, low, high *f
 // verdict emits the verdict on a metric; empty = of the whole answer.
 func (e *emitter) verdict(a *results.Answer, metric, current string) {
 	all := []string{"estimated", "lower_bound", "upper_bound", "not_found", "non_monotone", "invalid"}
-	if a.Paired != nil {
+	switch {
+	case a.Paired != nil:
 		all = []string{"better", "worse", "equivalent", "inconclusive", "invalid"}
+	case a.Kind == string(run.RepeatsExperiment):
+		all = []string{"estimated", "inconclusive", "invalid"}
 	}
 	d := family("aiperfd_answer_verdict",
 		"1 for the current verdict of the experiment, 0 for the others. Without a metric, that of the whole answer.",

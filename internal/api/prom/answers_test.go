@@ -19,10 +19,10 @@ aiperfd_experiment_children_total{kind="sweep",run_id="1"} 2
 		t.Errorf("a sweep: got\n%s", got)
 	}
 	capacity := &results.Answer{
-		AnswerHead: results.NewAnswerHead("capacity", "q", "s"), RunID: "1", Verdict: "estimated",
-		Estimate: &results.AnswerEstimate{Value: 28, Low: 27.5, High: 29, Unit: results.RequestsPerSecond},
-		Stop:     results.AnswerStop{Budget: 0.5},
+		AnswerHead: results.NewAnswerHead("capacity", "q", "s"), RunID: "1",
+		Estimate: &results.AnswerEstimate{AnswerInterval: results.AnswerInterval{Value: 28, Low: 27.5, High: 29, Unit: results.RequestsPerSecond}},
 	}
+	capacity.Verdict, capacity.Stop.Budget = "estimated", 0.5
 	const found = `aiperfd_answer_estimate{kind="capacity",metric="request_rate",run_id="1"} 28
 aiperfd_answer_high{kind="capacity",metric="request_rate",run_id="1"} 29
 aiperfd_answer_low{kind="capacity",metric="request_rate",run_id="1"} 27.5
@@ -39,7 +39,7 @@ aiperfd_experiment_children_total{kind="capacity",run_id="1"} 2
 		t.Errorf("a capacity: got\n%s", got)
 	}
 	pairs := &results.Answer{
-		AnswerHead: results.NewAnswerHead("ab", "q", "s"), RunID: "1", Verdict: "inconclusive",
+		AnswerHead: results.NewAnswerHead("ab", "q", "s"), RunID: "1",
 		Paired: &results.Paired{Metrics: []results.PairedMetric{{Tag: "request_latency", Verdict: "worse", Change: new(3.0), Low: new(1.5)}}},
 	}
 	const changed = `aiperfd_answer_estimate{kind="ab",metric="request_latency",run_id="1"} 0.03

@@ -61,7 +61,9 @@ func (h *Handler) Answer(ctx context.Context, q *compare.Question) (*compare.Ans
 	if err != nil {
 		return nil, err
 	}
-	answer, err := compare.Judge(a, b, compare.AnswerOptions{Margin: q.Margin, Metrics: q.Metrics, Allow: q.Allow})
+	answer, err := compare.Judge(a, b, compare.AnswerOptions{
+		Version: h.Version, Margin: q.Margin, Metrics: q.Metrics, Allow: q.Allow,
+	})
 	if errors.Is(err, compare.ErrNothingInCommon) {
 		return nil, respond.Fail(respond.ErrParameter, "Bad question: %v", err)
 	}

@@ -14,8 +14,8 @@ import (
 
 // Capacity serves the answer of an experiment.
 //
-//	@Summary		Get the answer of a search for a capacity, or of a comparison of two servers
-//	@Description	A search for a capacity: the capacity with its interval, the loads that are confirmed as good and as bad, and every probe. A comparison of two servers (sweep of type ab): the change of each metric with its interval, every block of time, and what was known after each. Both: what speaks against the answer, and what would make it better. It follows the measurement while that goes on (`final` is false).
+//	@Summary		Get the answer of a search for a capacity, of a comparison of two servers, or of repeats
+//	@Description	A search for a capacity: the capacity with its interval, the loads that are confirmed as good and as bad, and every probe. A comparison of two servers (sweep of type ab): the change of each metric with its interval, every block of time, and what was known after each. Repeats of a document: the value of one statistic with its interval over the runs, and every run. All: what speaks against the answer, and what would make it better. It follows the measurement while that goes on (`final` is false).
 //	@Tags			runs
 //	@Success		200	{object}	results.Answer
 //	@Success		304
@@ -36,7 +36,8 @@ func (h *Handler) CapacityOf(_ context.Context, found *run.Run, _ struct{}) (*re
 	a, err := h.Recorded.Answer(found.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, respond.Fail(respond.ErrNotFound, "Run %s has no answer: it is neither a search for a capacity nor a comparison of two servers, or nothing of it has been measured yet", found.ID)
+		return nil, respond.Fail(respond.ErrNotFound, "Run %s has no answer: it is no search for a capacity, no comparison of "+
+			"two servers and no repeats, or nothing of it has been measured yet", found.ID)
 	case err != nil:
 		return nil, fmt.Errorf("answer of run %s: %w: %w", found.ID, run.ErrStore, err)
 	}

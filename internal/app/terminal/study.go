@@ -324,11 +324,15 @@ func capacityNotes(r *studyexport.Report) []string {
 	if a.Paired != nil {
 		return append(slices.Clip(a.Sentences), a.PairedNotes()...)
 	}
+	if a.Kind == string(run.RepeatsExperiment) {
+		return append(slices.Clip(a.Sentences), a.Notes()...)
+	}
 	if a.Stop.Text == "" {
 		return a.Sentences
 	}
 	out := append(slices.Clip(a.Sentences), "The search ended: "+a.Stop.Text+".")
-	if a.Decide.Needs != "" && a.Verdict != string(capacity.Estimated) { // the sentences have what a narrower interval takes
+	// Of an estimate, the sentences have what a narrower interval takes.
+	if a.Decide.Needs != "" && string(a.Verdict) != string(capacity.Estimated) {
 		out = append(out, "What would decide it: "+a.Decide.Needs+".")
 	}
 	return out
@@ -395,8 +399,12 @@ func studyNotes(r *studyexport.Report, cells []cell.Result, best *cell.Compariso
 	return notes
 }
 
-// precisionNotes say how precisely repeats know what they are to know; none if their number is fixed.
+// precisionNotes say how precisely the repeats of each value of a sweep know what they are to know; none if their number
+// is fixed. Without a sweep, the answer says it.
 func precisionNotes(r *studyexport.Report, cells []cell.Result) []string {
+	if r.Study.Sweep == nil {
+		return nil
+	}
 	var out []string
 	for i := range cells {
 		line := cells[i].PrecisionLine(r.Study.MultiRun.ConfidenceLevel, r.Study.MultiRun.Convergence)

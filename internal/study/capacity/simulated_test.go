@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -211,13 +212,13 @@ func cutAt(all []request, at float64) []request {
 	return out
 }
 
-// run searches the capacity of a server.
-func (s server) run(o Options, seed uint64) Answer {
+// run searches the capacity of a server, and returns the probes.
+func (s server) run(o Options, seed uint64) []Probe {
 	search := New(o)
 	for index := uint64(0); ; index++ {
 		plan, more := search.Next()
 		if !more {
-			return search.Answer()
+			return search.Probes()
 		}
 		search.Observe(s.probe(plan, rand.New(rand.NewPCG(seed, index))))
 	}
@@ -277,32 +278,36 @@ func TestQueue(t *testing.T) {
 // searches may have the doubt hysteresis, since the servers do not change. Its short form has one seed for the servers
 // that are simulated quickly.
 func TestSimulateCapacity(t *testing.T) {
-	full := os.Getenv("AIPERFD_SIMULATE") == "full"
 	for _, k := range servers() {
 		t.Run(k.name, func(t *testing.T) {
-			for _, probes := range []int{16, 40} {
-				t.Run(strconv.Itoa(probes), func(t *testing.T) {
-					switch {
-					case full:
-						k.check(t, probes, 100)
-					case probes == 16 && (k.name == "mm1-500ms" || k.name == "tiny"):
-						k.check(t, probes, 1)
-					default:
-						t.Skip("takes long; make simulate has it")
-					}
-				})
+			budgets, seeds := []int{16, 40}, 100
+			switch {
+			case os.Getenv("AIPERFD_SIMULATE") == "full":
+			case k.name == "mm1-500ms" || k.name == "tiny":
+				budgets, seeds = budgets[:1], 1
+			default:
+				t.Skip("takes long; make simulate has it")
+			}
+			o := Options{
+				Low: k.start / 2, High: 1000, Start: k.start, Target: 0.95, Precision: 0.05, Probes: slices.Max(budgets),
+				Warmup: k.warmup, Window: k.window,
+			}
+			measured := k.server.searches(t, o, seeds)
+			for _, o.Probes = range budgets {
+				t.Run(strconv.Itoa(o.Probes), func(t *testing.T) { k.check(t, o, measured) })
 			}
 		})
 	}
 }
 
-// check searches the capacity from several seeds.
-func (k *known) check(t *testing.T, probes, seeds int) {
+// check judges searches whose probes are known, each after as many of them as the options permit: what is probed next
+// does not depend on the budget.
+func (k *known) check(t *testing.T, o Options, measured [][]Probe) {
 	t.Helper()
-	answers := k.server.searches(Options{
-		Low: k.start / 2, High: 1000, Start: k.start, Target: 0.95, Precision: 0.05, Probes: probes,
-		Warmup: k.warmup, Window: k.window,
-	}, seeds)
+	seeds, answers := len(measured), make([]Answer, len(measured))
+	for i, probes := range measured {
+		answers[i] = After(o, probes[:min(o.Probes, len(probes))]).Answer()
+	}
 	held, performed, doubted := 0, 0, 0
 	var widths, values []float64
 	for i := range answers {
@@ -338,20 +343,26 @@ func (k *known) check(t *testing.T, probes, seeds int) {
 	if float64(held) < k.held*float64(seeds) {
 		t.Errorf("the interval held the capacity in %d of %d searches, want %.0f %%", held, seeds, 100*k.held)
 	}
-	if limit := 1.2 * k.width[probes]; seeds >= 10 && median > limit {
+	if limit := 1.2 * k.width[o.Probes]; seeds >= 10 && median > limit {
 		t.Errorf("half the width of the interval is %.1f %% in the median, want at most %.1f %%", 100*median, 100*limit)
 	}
 }
 
-// searches returns the answers of searches from several seeds.
-func (s server) searches(o Options, seeds int) []Answer {
-	answers := make([]Answer, seeds)
+// searches returns the probes of searches from several seeds. It says what each has found, so that a part of them says
+// something, too.
+func (s server) searches(t *testing.T, o Options, seeds int) [][]Probe {
+	t.Helper()
+	measured := make([][]Probe, seeds)
+	began := time.Now()
 	var group sync.WaitGroup
 	places := make(chan int)
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
 			for i := range places {
-				answers[i] = s.run(o, uint64(i))
+				measured[i] = s.run(o, uint64(i))
+				a := After(o, measured[i]).Answer()
+				t.Logf("%v: seed %d: %s after %d probes: %v", time.Since(began).Round(time.Second), i, a.Verdict, len(measured[i]),
+					summary(&a))
 			}
 		})
 	}
@@ -360,7 +371,15 @@ func (s server) searches(o Options, seeds int) []Answer {
 	}
 	close(places)
 	group.Wait()
-	return answers
+	return measured
+}
+
+// summary is the interval of an answer.
+func summary(a *Answer) string {
+	if a.Capacity == nil {
+		return string(a.Reason)
+	}
+	return fmt.Sprintf("%.4g [%.4g, %.4g] (%s)", a.Capacity.Value, a.Capacity.Low, a.Capacity.High, a.Reason)
 }
 
 // TestSimulateSettled searches the largest number of requests at a time at which 95 % of the answers of tiny begin in
@@ -387,7 +406,8 @@ func TestSimulateSettled(t *testing.T) {
 			}
 			tiny := accelerator("tiny", true, lengths{128, 0.5}, lengths{32, 0.8}, limits{tt.limit, 0})
 			settled, wrong, probes := 0, 0, 0
-			for _, a := range tiny.searches(o, seeds) {
+			for _, measured := range tiny.searches(t, o, seeds) {
+				a := After(o, measured).Answer()
 				if a.Reason != Settled {
 					continue
 				}

@@ -69,6 +69,11 @@ func (c *Result) Repeats(level float64, ends *sweep.Convergence) []Repeats {
 	return out
 }
 
+// RepeatsOf returns what the runs that count say of a statistic, or why they say nothing.
+func (c *Result) RepeatsOf(tag, name string, level float64) (r Repeats, why string) {
+	return repeatsOf(c.Counting(tag), tag, name, level)
+}
+
 // Precision is half the width of the interval, as a share of the mean.
 func (r *Repeats) Precision() float64 { return (r.High - r.Low) / 2 / r.Mean }
 
@@ -130,7 +135,7 @@ func repeatsOf(trials []Trial, tag, name string, level float64) (r Repeats, why 
 	}
 	switch {
 	case len(values) < 2:
-		return r, fmt.Sprintf("%d of its runs count, and it takes 2", len(values))
+		return r, "fewer than two of its runs count"
 	case len(errors) != 0 && len(errors) != len(values):
 		return r, fmt.Sprintf("only %d of %d runs have an interval of their own", len(errors), len(values))
 	}

@@ -119,7 +119,7 @@ func TestPrecisionLine_refused(t *testing.T) {
 	}{
 		{"a value of 0", zero, begin + "run_1 has the value 0, which has no logarithm."},
 		{"a run without an interval", one, begin + "only 2 of 3 runs have an interval of their own."},
-		{"one run", repeated(100), begin + "1 of its runs count, and it takes 2."},
+		{"one run", repeated(100), begin + "fewer than two of its runs count."},
 	} {
 		r := NewResult(c.o, nil, 0.95)
 		if got := r.PrecisionLine(0.95, rule); got != c.want {

@@ -31,7 +31,7 @@ func WriteAnswer(dir string, r *Report) error {
 		return err
 	}
 	err = durable.WriteFile(filepath.Join(dir, results.AnswerMarkdown), durable.Shared, answerMarkdown(a))
-	if err != nil || a.Paired != nil { // the evidence of pairs is their own file
+	if err != nil || a.Kind != kindCapacity { // the evidence of pairs is their own file, that of repeats their runs
 		return err
 	}
 	var probes bytes.Buffer
@@ -45,11 +45,20 @@ func WriteAnswer(dir string, r *Report) error {
 	return durable.WriteFile(filepath.Join(dir, results.ProbesFile), durable.Shared, probes.Bytes())
 }
 
+// What answers of searches for a capacity are called, and speak for.
+const (
+	kindCapacity      = "capacity"
+	capacitySpeaksFor = "this server, with this workload, while it was measured"
+)
+
 // Answer returns what an experiment says so far; nil for other studies, and before the first probe of a search for a
-// capacity has ended.
+// capacity or the first of several runs has ended.
 func (r *Report) Answer() *results.Answer {
-	if r.Paired != nil {
+	switch {
+	case r.Paired != nil:
 		return r.Paired
+	case r.Study.Sweep == nil:
+		return repeatsAnswer(r)
 	}
 	found := r.search()
 	if found == nil || len(r.Outcomes) == 0 {
@@ -64,16 +73,15 @@ func (r *Report) Answer() *results.Answer {
 		a.Reason = r.ended()
 	}
 	out := &results.Answer{
-		AnswerHead: results.NewAnswerHead("capacity", load.Question(), "this server, with this workload, while it was measured"),
-		RunID:      r.Run.ID, Verdict: string(a.Verdict), Sentences: found.Findings(r.Outcomes), Binding: a.Binding,
-		Evidence: []results.AnswerProbe{},
-		Stop: results.AnswerStop{
-			Reason: string(a.Reason), Text: search.ReasonText(string(a.Reason)), Probes: len(a.Evidence), Load: a.Load.Seconds(),
-		},
-		Decide:     results.AnswerDecision{Needs: decision(&a), Load: a.Halving.Seconds()},
-		Provenance: results.AnswerOrigin{Seed: r.Study.Seed, Version: r.Run.Version},
+		AnswerHead: results.NewAnswerHead(kindCapacity, load.Question(), capacitySpeaksFor),
+		RunID:      r.Run.ID, Binding: a.Binding, Evidence: []results.AnswerProbe{},
 	}
-	out.Final = a.Reason != ""
+	out.Final, out.Verdict, out.Sentences = a.Reason != "", results.Verdict(a.Verdict), found.Findings(r.Outcomes)
+	out.Stop = results.AnswerStop{
+		Reason: string(a.Reason), Text: search.ReasonText(string(a.Reason)), Probes: len(a.Evidence), Load: a.Load.Seconds(),
+	}
+	out.Decide = results.AnswerDecision{Needs: decision(&a), Load: a.Halving.Seconds()}
+	out.Provenance = results.AnswerOrigin{Seed: &r.Study.Seed, Version: r.Run.Version}
 	out.Stop.Budget = float64(len(a.Evidence)) / float64(load.Rules.Probes)
 	if limit := load.Rules.Time; limit > 0 {
 		out.Stop.Budget = max(out.Stop.Budget, a.Load.Seconds()/limit.Seconds())
@@ -84,12 +92,22 @@ func (r *Report) Answer() *results.Answer {
 			rounded = math.Floor(rounded)
 		}
 		out.Estimate = &results.AnswerEstimate{
-			Value: c.Value, Rounded: rounded, Low: c.Low, High: c.High, Unit: load.Unit(), Level: 0.95, Target: c.Target,
-			Replication: "probes", N: c.Local, Dispersion: c.Dispersion, Method: "complementary log-log, grid posterior",
-			Costs: a.Costs,
+			AnswerInterval: results.AnswerInterval{
+				Value: c.Value, Low: c.Low, High: c.High, Unit: load.Unit(), Level: 0.95, Replication: "probes", N: c.Local,
+				Method: "complementary log-log, grid posterior",
+			},
+			Rounded: rounded, Target: c.Target, Dispersion: c.Dispersion, Costs: a.Costs,
 		}
 	}
-	ran := probed(r.Outcomes)
+	addProbes(out, &a, probed(r.Outcomes))
+	for _, d := range a.Doubts {
+		out.AddDoubt(d.Code, d.Message)
+	}
+	return out
+}
+
+// addProbes adds the probes, whose runs have these ids, to an answer.
+func addProbes(out *results.Answer, a *capacity.Answer, ran []string) {
 	for i := range a.Evidence {
 		p := probeOf(&a.Evidence[i], ran[i])
 		out.Evidence = append(out.Evidence, p)
@@ -100,10 +118,6 @@ func (r *Report) Answer() *results.Answer {
 			out.ConfirmedBad = new(p)
 		}
 	}
-	for _, d := range a.Doubts {
-		out.AddDoubt(d.Code, d.Message)
-	}
-	return out
 }
 
 // ended returns why the study performs no more runs although its search asks for more; empty = it
@@ -138,7 +152,7 @@ func probeOf(e *capacity.Evidence, id string) results.AnswerProbe {
 		out.Flags = append(out.Flags, "failed")
 		return out
 	}
-	out.Value, out.FromStart, out.Low, out.High = e.Share.X, e.FromStart, e.Low, e.High
+	out.Value, out.FromStart, out.Low, out.High = e.Share.X, &e.FromStart, e.Low, e.High
 	out.Requests, out.Effective = e.Share.N, e.Worth
 	for _, flag := range []struct {
 		name string
@@ -190,8 +204,12 @@ func answerMarkdown(a *results.Answer) []byte {
 		}
 		fmt.Fprintln(&out, text)
 	}
-	if a.Paired != nil {
+	switch {
+	case a.Paired != nil:
 		pairedMarkdown(&out, a)
+		return out.Bytes()
+	case a.Kind != kindCapacity:
+		repeatsMarkdown(&out, a)
 		return out.Bytes()
 	}
 	if a.Stop.Text != "" {

@@ -50,8 +50,11 @@ func (r *Report) Summary() *results.Sweep {
 	for i := range rows {
 		out.Rows = append(out.Rows, r.row(&rows[i], &best, i))
 	}
-	if a := r.Answer(); a != nil && a.Paired != nil {
+	if a := r.Answer(); a != nil && a.Kind != kindCapacity {
 		out.Findings = append(out.Findings, a.Sentences...)
+		if a.Paired == nil {
+			out.Findings = append(out.Findings, a.Notes()...)
+		}
 	} else if found := r.search(); found != nil {
 		out.Findings = append(out.Findings, found.Findings(r.Outcomes)...)
 		out.Search = r.found(found)

@@ -252,9 +252,15 @@ function Best({ sweep }: { sweep: Sweep }): JSX.Element | null {
           );
         })}
       </div>
-      {sweep.findings.map((text) => (
-        <p key={text}>{text}</p>
-      ))}
+      {sweep.findings.map((text, i) =>
+        sweep.type === "repeats" && i === 0 ? (
+          <p key={text} class="headline">
+            <strong>{text}</strong>
+          </p>
+        ) : (
+          <p key={text}>{text}</p>
+        ),
+      )}
     </Card>
   );
 }

@@ -83,7 +83,7 @@ const metric = (tag: string, verdict: string, more = {}) => ({
 
 const judged = {
   verdict: "inconclusive",
-  summary: "The runs do not decide it",
+  sentences: ["The runs do not decide it."],
   final: true,
   speaks_for: "these two runs",
   metrics: [
@@ -93,6 +93,7 @@ const judged = {
   estimate: null,
   load_differences: [],
   doubts: [],
+  decide: { needs: "" },
   evidence: [],
 };
 

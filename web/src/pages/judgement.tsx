@@ -59,14 +59,14 @@ export function Judgement({ a, b, version }: { a: Side; b: Side; version: string
       <p class="headline">
         <span class={"pill verdict-" + answer.verdict}>{verdictWords[answer.verdict]}</span>
         <strong>
-          {answer.summary}
-          {answer.final ? "." : ", so far."}
+          {!answer.final && "So far: "}
+          {answer.sentences[0]}
         </strong>
       </p>
       <p class="muted">
         A is {a.label}, B is {b.label}. {answer.metrics.length > 0 && `The answer is about ${answer.speaks_for}. `}
         {answer.estimate &&
-          `${statisticName(answer.estimate.tag, answer.estimate.statistic)}: ${methods[answer.estimate.method]}, ${answer.estimate.n} ${answer.estimate.unit_of_replication}.`}
+          `${statisticName(answer.estimate.tag ?? "", answer.estimate.statistic ?? "")}: ${methods[answer.estimate.method]}, ${answer.estimate.n} ${answer.estimate.unit_of_replication}.`}
       </p>
       {answer.metrics.length > 0 && <Metrics of={answer.metrics} />}
       {refused.length > 0 && (
@@ -96,9 +96,9 @@ export function Judgement({ a, b, version }: { a: Side; b: Side; version: string
           </ul>
         </div>
       )}
-      {answer.decide && (
+      {answer.decide.needs && (
         <p>
-          <b>What would decide it:</b> {answer.decide}.
+          <b>What would decide it:</b> {answer.decide.needs}.
         </p>
       )}
       <Evidence of={answer} />
@@ -163,7 +163,8 @@ function Evidence({ of }: { of: Answer }): JSX.Element | null {
   return (
     <details>
       <summary>
-        Evidence: {about ? statisticName(about.tag, about.statistic) : "values"} of {of.evidence.length} runs
+        Evidence: {about ? statisticName(about.tag ?? "", about.statistic ?? "") : "values"} of {of.evidence.length}{" "}
+        runs
       </summary>
       <div class="scroll" tabIndex={0} role="region" aria-label="Values of the runs">
         <table class="values">
