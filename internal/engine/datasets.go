@@ -160,11 +160,8 @@ func ahead(p *plan.Plan) int {
 // need returns how many conversations the phases need at most; 0 = without bound.
 func need(phases []*spec.Phase) (n int64) {
 	for _, phase := range phases {
-		bound := phase.Requests
-		if phase.Sessions > 0 && (bound == 0 || phase.Sessions < bound) {
-			bound = phase.Sessions
-		}
-		if bound == 0 || phase.Once { // which reads to the end, to see what its bounds cut
+		bound := phase.Undivided().SessionBound()
+		if bound < 0 || phase.Once { // which reads to the end, to see what its bounds cut
 			return 0
 		}
 		n += bound

@@ -20,8 +20,7 @@ var _ slots = (*closedLoop)(nil)
 // session will start any more; from then on each slot continues independently.
 func (c *closedLoop) openSlots(ctx context.Context) {
 	e := c.env
-	steps := e.phase.Shape.Concurrency.Steps(e.phase.Concurrency)
-	e.work.climbRamp(steps, e.start, e.drained.done, func(limit int, opens time.Duration) {
+	e.work.climbRamp(e.phase.SlotSteps(), e.start, e.drained.done, func(limit int, opens time.Duration) {
 		if !decide(&e.arbiter, func(s *scheduler) bool { s.slots = limit; return s.takeSlot() }) {
 			return
 		}

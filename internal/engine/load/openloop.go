@@ -19,7 +19,7 @@ type openLoop struct {
 	pump    *pump
 	watched chan struct{} // closed when no goroutine waits for arrivals any more
 	due     atomic.Int64  // offset of the arrival for which a goroutine waits; -1 = none
-	begun   int           // sessions of a schedule that were drawn; only used by nextScheduled
+	begun   int64         // sessions of a schedule that were drawn; only used by nextScheduled
 
 	mu      sync.Mutex // held until a decision is carried out, so that sessions start in the order of their due times
 	waiting []*session // guarded by mu; continuations that wait for an arrival, oldest first
@@ -52,8 +52,7 @@ func (o *openLoop) takeArrivals(ctx context.Context) {
 	defer wait.Close()
 	e.group.Go(func() { o.watchArrivals(ctx, next, wait) })
 	if e.phase.Shape.Concurrency.Duration > 0 {
-		steps := e.phase.Shape.Concurrency.Steps(e.phase.Concurrency)
-		e.work.climbRamp(steps, e.start, e.drained.done, func(limit int, _ time.Duration) {
+		e.work.climbRamp(e.phase.SlotSteps(), e.start, e.drained.done, func(limit int, _ time.Duration) {
 			if s := o.raiseSlots(limit); s != nil {
 				e.group.Go(func() { s.performSlot(ctx) })
 			}
@@ -201,7 +200,7 @@ func (o *openLoop) nextScheduled() (offset time.Duration, more bool) {
 			return 0, false
 		}
 	}
-	if e.users.replaced() && o.begun == e.users.users.Count {
+	if e.users.replaced() && o.begun == e.phase.FirstUsers() {
 		<-e.drained.done // the others replace users
 		return 0, false
 	}

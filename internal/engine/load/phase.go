@@ -113,7 +113,7 @@ func (p *Phase) Run(ctx context.Context) {
 	defer cut(nil)
 	unwatch := context.AfterFunc(ctx, func() { p.Stop(bench.PhaseCancelled) })
 	duration := p.durationTimer()
-	e.prefill.startRamp(&e.work.Options, &e.phase.Shape, e.phase.Prefill, e.start)
+	e.prefill.startRamp(&e.work.Options, e.phase, e.start)
 	if p.returns != nil {
 		e.group.Go(func() { p.takeOver(inflight) })
 	}

@@ -26,12 +26,12 @@ func newPrefill(c *course, by Decoder) *prefill {
 }
 
 // startRamp raises the limit to that of the plan, at the times of its ramp.
-func (f *prefill) startRamp(o *Options, shape *spec.Shape, limit int, start time.Duration) {
-	if f == nil || shape.Prefill.Duration <= 0 {
+func (f *prefill) startRamp(o *Options, p *spec.Phase, start time.Duration) {
+	if f == nil || p.Shape.Prefill.Duration <= 0 {
 		return
 	}
 	raise := func(now int, _ time.Duration) { f.arbiter.limitFills(now) }
-	f.ramp.Go(func() { o.climbRamp(shape.Prefill.Steps(limit), start, f.unneeded, raise) })
+	f.ramp.Go(func() { o.climbRamp(p.PrefillSteps(), start, f.unneeded, raise) })
 }
 
 // endRamp ends the ramp of the limit. It is called when all sessions have ended.

@@ -17,10 +17,12 @@ const lookaheadSessions = 64
 // the order in which they were drawn. takeSession may be called from anywhere.
 type pump struct {
 	stock   *stock
-	table   timetable        // gives sessions their places; nil = they have none
-	prepare func(s *session) // makes the first turn of a session ready to be sent
-	unread  *latch           // no session is needed any more
-	dry     func(why error)  // tells the phase that no session can be drawn any more
+	table   timetable          // gives sessions their places; nil = they have none
+	prepare func(s *session)   // makes the first turn of a session ready to be sent
+	owns    func(n int64) bool // whether a session is performed here
+	bound   int64              // sessions that all load generators start at most; <0 = without bound
+	unread  *latch             // no session is needed any more
+	dry     func(why error)    // tells the phase that no session can be drawn any more
 
 	prepared chan *session // a queue with room for lookaheadSessions; only a holder of drawing sends
 	low      chan struct{} // buffered 1: the pool is half empty
@@ -33,16 +35,11 @@ type pump struct {
 }
 
 func newPump(e *sessionEnv, k *stock, dry func(why error)) *pump {
-	a := &pump{
+	return &pump{
 		stock: k, table: e.timetable(), prepare: func(s *session) { s.prepareFirst(e) }, unread: e.unread, dry: dry,
-		prepared: make(chan *session, lookaheadSessions), low: make(chan struct{}, 1), left: -1,
+		prepared: make(chan *session, lookaheadSessions), low: make(chan struct{}, 1),
+		owns: e.phase.Owns, left: e.phase.SessionBound(), bound: e.phase.Undivided().SessionBound(),
 	}
-	for _, bound := range []int64{e.phase.Requests, e.phase.Sessions} {
-		if bound > 0 && (a.left < 0 || bound < a.left) {
-			a.left = bound // a session sends one request at least
-		}
-	}
-	return a
 }
 
 // fillTime bounds how long a phase waits before it begins until the pool is full: a
@@ -167,8 +164,12 @@ func (a *pump) popPrepared() *session {
 
 // drawSession makes the next session; nil = there is none. Call with drawing held.
 func (a *pump) drawSession() *session {
+	owns := a.owns
+	if a.table != nil {
+		owns = all // every session moves the schedule on
+	}
 	for a.dryness == nil {
-		s, err := a.stock.drawSession(a.unread.done)
+		s, err := a.stock.drawSession(a.unread.done, owns)
 		inside := true
 		if err == nil && a.table != nil {
 			var p placement
@@ -183,7 +184,7 @@ func (a *pump) drawSession() *session {
 			return nil // no session is needed any more
 		case err != nil:
 			a.dryness = fmt.Errorf("read the dataset: %w", err)
-		case inside:
+		case inside && a.owns(s.Session):
 			a.left--
 			a.prepare(s)
 			return s
@@ -195,11 +196,11 @@ func (a *pump) drawSession() *session {
 // lookAhead returns the next sessions, fewer than n if the bounds leave room for fewer or the
 // dataset ends. It is called before startFilling.
 func (a *pump) lookAhead(n int) (next []*session) {
-	if a.left >= 0 {
-		n = int(min(int64(n), a.left))
+	if a.bound >= 0 {
+		n = int(min(int64(n), a.bound))
 	}
 	for len(next) < n {
-		s, err := a.stock.drawSession(a.unread.done)
+		s, err := a.stock.drawSession(a.unread.done, all)
 		if err != nil {
 			break // the first draw meets it again
 		}

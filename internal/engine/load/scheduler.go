@@ -46,6 +46,9 @@ func newScheduler(p *spec.Phase) scheduler {
 	}
 	if p.Shape.Concurrency.Duration > 0 {
 		s.slots = 1
+		if p.Part != nil {
+			s.slots = noSlots // the first slot of the ramp may be another load generator's
+		}
 	}
 	s.fill.limit = p.Prefill
 	if p.Shape.Prefill.Duration > 0 {
@@ -53,6 +56,9 @@ func newScheduler(p *spec.Phase) scheduler {
 	}
 	return s
 }
+
+// noSlots is the number of slots before the ramp of a phase opens the first one.
+const noSlots = -1
 
 // action is what is to be done after an event of an open loop.
 type action uint8

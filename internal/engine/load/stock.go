@@ -29,15 +29,22 @@ func (k *stock) beginPhase(once bool) error {
 }
 
 // drawSession returns the oldest session that an earlier phase prepared and did not start,
-// or draws a conversation, a model and a target for a new one.
-func (k *stock) drawSession(quit <-chan struct{}) (*session, error) {
-	if len(k.unused) > 0 {
+// or draws a conversation, a model and a target for a new one. A session that does not satisfy
+// owns is another load generator's: it is drawn and left out.
+func (k *stock) drawSession(quit <-chan struct{}, owns func(n int64) bool) (*session, error) {
+	for len(k.unused) > 0 {
 		s := k.unused[0]
 		k.unused = k.unused[1:]
-		return s, nil
+		if owns(s.Session) {
+			return s, nil
+		}
 	}
 	q := k.requests
 	conversation, model, err := q.Source.Next(k.drawn, quit)
+	for err == nil && !owns(k.drawn) {
+		k.drawn++
+		conversation, model, err = q.Source.Next(k.drawn, quit)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +61,9 @@ func (k *stock) drawSession(quit <-chan struct{}) (*session, error) {
 	k.drawn++
 	return s, nil
 }
+
+// all has every session.
+func all(int64) bool { return true }
 
 // nextSession returns the number of the session that is drawn next.
 func (k *stock) nextSession() int64 {

@@ -29,6 +29,7 @@ type Phase struct {
 	FailThreshold *float64      // share of failures that ends the phase; nil = none does
 	Cancellation  *Cancellation // of some requests on purpose; nil = of none
 	Load          string        // for people: "concurrency 8", "poisson 12/s, cap 64"
+	Part          *Part         // of a larger phase; nil = it is the whole
 }
 
 // Starts says who starts the sessions of a phase. The zero value leaves it to the

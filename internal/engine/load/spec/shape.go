@@ -40,7 +40,11 @@ func (p *Phase) Leaves(rec *bench.Record) bool { return rec.Ramp && p.Shape.Excl
 // phase, and the rate at it; 0 = closed loop.
 func (p *Phase) RateUntil(offset time.Duration) (mean, last float64) {
 	if rates := p.Shape.Rates; rates != nil && offset > 0 {
-		return rates.Count(offset) / offset.Seconds(), rates.At(offset)
+		part := 1.0
+		if p.Part != nil {
+			part = p.Part.Share.Arrivals
+		}
+		return part * rates.Count(offset) / offset.Seconds(), part * rates.At(offset)
 	}
 	return p.Rate, p.Rate
 }
