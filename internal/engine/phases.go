@@ -150,14 +150,16 @@ func (x *execution) meet(ctx context.Context, p *spec.Phase) *run.Error {
 // meetPatience is how long a run waits for its twin, which prepares itself meanwhile.
 const meetPatience = 30 * time.Minute
 
-// besideTwin returns a phase with the arrivals that the twin leaves to this run. over returns a channel that is closed
-// when the phase needs no more of them.
-func besideTwin(p *spec.Phase, twin run.Twin, over func() <-chan struct{}) *spec.Phase {
+// besideTwin returns a phase with the arrivals that the twin leaves to this run. canary is that of [run.Twin]; over
+// returns a channel that is closed when the phase needs no more of them.
+func besideTwin(
+	p *spec.Phase, twin run.Twin, canary func(context.Context) (time.Duration, error), over func() <-chan struct{},
+) *spec.Phase {
 	if twin == nil || !p.Counted() || p.Arrivals == nil {
 		return p
 	}
 	own := *p
-	own.Arrivals = twin.Arrivals(p.Arrivals, over)
+	own.Arrivals = twin.Arrivals(p.Arrivals, canary, over)
 	if share := twin.Share(); share > 0 {
 		own.Rate *= share
 	} else {
@@ -166,10 +168,19 @@ func besideTwin(p *spec.Phase, twin run.Twin, over func() <-chan struct{}) *spec
 	return &own
 }
 
+// canaryOf returns what sends a short request of a run that is no part of the load, and says how long the answer took.
+func canaryOf(x *execution) func(context.Context) (time.Duration, error) {
+	return func(ctx context.Context) (time.Duration, error) {
+		servers := newServers(x.prepared.plan, x.env) // those of the run belong to another goroutine
+		defer servers.Close()
+		return servers.Canary(ctx)
+	}
+}
+
 // begin begins a phase after those that are still waiting for answers.
 func (x *execution) begin(ctx context.Context, p *spec.Phase, earlier []*load.Phase) *activePhase {
 	var a *activePhase
-	p = besideTwin(p, x.env.twin, func() <-chan struct{} { return a.load.Drained() })
+	p = besideTwin(p, x.env.twin, canaryOf(x), func() <-chan struct{} { return a.load.Drained() })
 	set, err := measure.NewSet(x.prepared.plan.Metrics)
 	if err != nil {
 		panic(fmt.Sprintf("objectives were checked when the plan was compiled: %v", err))

@@ -15,8 +15,11 @@ type Twin interface {
 	Meet(ctx context.Context, phase int) (time.Time, error)
 	// Arrivals returns when the arrivals of the profiling phase are due at this side, from those of the plan. Between
 	// two of them it may wait for the other run, until the channel that over returns is closed; over is called once the
-	// first arrival was asked for.
-	Arrivals(plan iter.Seq[time.Duration], over func() <-chan struct{}) iter.Seq[time.Duration]
+	// first arrival was asked for. canary sends a short request that is no part of the load, and returns how long the
+	// answer took; one call at a time.
+	Arrivals(
+		plan iter.Seq[time.Duration], canary func(context.Context) (time.Duration, error), over func() <-chan struct{},
+	) iter.Seq[time.Duration]
 	// Share returns the share of the planned rate that the arrivals of this side have; 0 = they come in turns with those
 	// of the other side, so that they have no steady rate.
 	Share() float64

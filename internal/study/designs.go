@@ -1,11 +1,15 @@
 package study
 
 import (
+	"context"
+	"fmt"
 	"iter"
 	"sort"
+	"sync"
 	"time"
 
 	"aiperfd/internal/study/paired"
+	"aiperfd/internal/view"
 )
 
 // secondAfter is by how much later a request is due at the side that comes second in a mirror.
@@ -21,7 +25,7 @@ func (m mirror) first(n int64) paired.Side { return m.coin(n) }
 func (mirror) share() float64 { return 1 }
 
 func (m mirror) arrivals(
-	side paired.Side, plan iter.Seq[time.Duration], _ func() <-chan struct{},
+	side paired.Side, plan iter.Seq[time.Duration], _ canary, _ func() <-chan struct{},
 ) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		var n int64
@@ -69,7 +73,7 @@ func (s split) first(n int64) paired.Side {
 func (split) share() float64 { return 0.5 }
 
 func (s split) arrivals(
-	side paired.Side, plan iter.Seq[time.Duration], _ func() <-chan struct{},
+	side paired.Side, plan iter.Seq[time.Duration], _ canary, _ func() <-chan struct{},
 ) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		var n int64
@@ -103,7 +107,9 @@ type crossover struct {
 	ended   [2]int64        // guarded by mu; requests of a side that have ended
 	waits   [2]int64        // guarded by mu; the block in which a side waits for its turn; -1 = it has not begun
 	since   [2]time.Time    // guarded by mu; when it began to wait
-	hurried int             // guarded by mu; turns that began although the servers were not idle
+	hurried int             // guarded by mu; turns that began although requests of the other side had not ended
+	busy    int             // guarded by mu; turns that began although the server answered more slowly than an idle one
+	idle    [2]idleness     // each used by its side alone
 }
 
 var _ design = (*crossover)(nil)
@@ -125,7 +131,7 @@ func (c *crossover) taken(side paired.Side) {
 }
 
 func (c *crossover) arrivals(
-	side paired.Side, plan iter.Seq[time.Duration], over func() <-chan struct{},
+	side paired.Side, plan iter.Seq[time.Duration], canary canary, over func() <-chan struct{},
 ) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		block := int64(-1) // of those with arrivals
@@ -136,7 +142,7 @@ func (c *crossover) arrivals(
 				span = now
 				block++
 				ok := false
-				if begin, ok = c.await(side, block, over()); !ok {
+				if begin, ok = c.await(side, block, canary, over()); !ok {
 					return
 				}
 			}
@@ -150,9 +156,11 @@ func (c *crossover) arrivals(
 	}
 }
 
-// await waits until the turn of a side in a block is known, and returns when it begins; ok is false if over is closed
+// await waits until the turn of a side in a block comes, and returns when it begins; ok is false if over is closed
 // before.
-func (c *crossover) await(side paired.Side, block int64, over <-chan struct{}) (begin time.Duration, ok bool) {
+func (c *crossover) await(
+	side paired.Side, block int64, canary canary, over <-chan struct{},
+) (begin time.Duration, ok bool) {
 	patience := time.NewTimer(drainPatience)
 	defer patience.Stop()
 	c.mu.Lock()
@@ -166,11 +174,7 @@ func (c *crossover) await(side paired.Side, block int64, over <-chan struct{}) (
 	if c.coin(block) != side {
 		turn++
 	}
-	for {
-		c.plan()
-		if int64(len(c.starts)) > turn {
-			return c.starts[turn], true
-		}
+	for int64(len(c.starts)) < turn || !c.turnOver() {
 		changed := c.changed
 		c.mu.Unlock()
 		select {
@@ -183,31 +187,75 @@ func (c *crossover) await(side paired.Side, block int64, over <-chan struct{}) (
 		}
 		c.mu.Lock()
 	}
+	c.mu.Unlock()
+	settled := settle(&c.idle[side], canary, over)
+	c.mu.Lock()
+	if !settled {
+		c.busy++
+	}
+	begin = time.Since(c.start) + turnRest
+	if turn > 0 {
+		begin = max(begin, c.starts[turn-1]+c.block+turnRest)
+	}
+	c.starts = append(c.starts, begin)
+	c.notify()
+	return begin, true
 }
 
-// plan sets the start of the next turn if the one before it is over: the side has been given all of its arrivals, their
-// requests have ended, and its time has passed. Call it with mu held.
-func (c *crossover) plan() {
-	next := int64(len(c.starts))
-	if next == 0 {
-		c.starts = append(c.starts, 0)
-		return
+// settle waits until the server of a side is idle, and reports whether it is. It returns early if over is closed.
+func settle(i *idleness, canary canary, over <-chan struct{}) bool {
+	ctx, stop := context.WithCancel(context.Background())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer stop()
+	waiting.Go(func() {
+		select {
+		case <-over:
+			stop()
+		case <-ctx.Done():
+		}
+	})
+	return i.settle(ctx, canary, drainPatience)
+}
+
+// turnOver reports whether the newest turn is over: the side has been given all of its arrivals, and their requests have
+// ended, or are not waited for any more. Call it with mu held.
+func (c *crossover) turnOver() bool {
+	last := int64(len(c.starts)) - 1
+	if last < 0 {
+		return true
 	}
-	before := (next - 1) / 2 // the block of the turn before
-	side := c.coin(before)
-	if (next-1)%2 == 1 {
+	block := last / 2
+	side := c.coin(block)
+	if last%2 == 1 {
 		side = side.Other()
 	}
-	if c.waits[side] <= before {
-		return
+	if c.waits[side] <= block {
+		return false
 	}
 	if c.ended[side] < c.sent[side] {
 		if time.Since(c.since[side]) < drainPatience {
-			return
+			return false
 		}
 		c.hurried++
 	}
-	end := c.starts[next-1] + c.block
-	c.starts = append(c.starts, max(end, time.Since(c.start))+turnRest)
-	c.notify()
+	return true
+}
+
+// notIdle are the doubts about turns whose server was not idle before. Call it with mu held.
+func notIdle(c *crossover) (out []paired.Doubt) {
+	for _, d := range []struct {
+		turns int
+		text  string
+	}{
+		{c.hurried, "%s began although requests of the other side had not ended after %v"},
+		{c.busy, "%s began although the server answered a short request more slowly than when it was idle, " +
+			"after %v of waiting"},
+	} {
+		if d.turns > 0 {
+			text := fmt.Sprintf(d.text, view.Plural(d.turns, "turn"), drainPatience)
+			out = append(out, paired.Doubt{Code: "not-idle", Message: text})
+		}
+	}
+	return out
 }

@@ -28,8 +28,8 @@ func never() <-chan struct{} { return nil }
 func TestSplit(t *testing.T) {
 	const groups = 6000
 	tw := newTwins(3, 0, sweep.Split, paired.Rules{Block: time.Second})
-	a := slices.Collect(twin{tw, paired.A}.Arrivals(planned(4*groups), never))
-	b := slices.Collect(twin{tw, paired.B}.Arrivals(planned(4*groups), never))
+	a := slices.Collect(twin{tw, paired.A}.Arrivals(planned(4*groups), nil, never))
+	b := slices.Collect(twin{tw, paired.B}.Arrivals(planned(4*groups), nil, never))
 	if len(a) != 2*groups || len(b) != 2*groups {
 		t.Fatalf("%d arrivals at A and %d at B, want %d each", len(a), len(b), 2*groups)
 	}
@@ -58,8 +58,8 @@ func TestSplit(t *testing.T) {
 // TestMirror: all arrivals go to both sides, a coin says to which first, and their order stays.
 func TestMirror(t *testing.T) {
 	tw := newTwins(3, 0, sweep.Mirror, paired.Rules{Block: time.Second})
-	a := slices.Collect(twin{tw, paired.A}.Arrivals(planned(1000), never))
-	b := slices.Collect(twin{tw, paired.B}.Arrivals(planned(1000), never))
+	a := slices.Collect(twin{tw, paired.A}.Arrivals(planned(1000), nil, never))
+	b := slices.Collect(twin{tw, paired.B}.Arrivals(planned(1000), nil, never))
 	first := 0
 	for n := range a {
 		switch d := b[n] - a[n]; {

@@ -1,12 +1,16 @@
 package study_test
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/mock"
@@ -123,4 +127,41 @@ func TestCrossoverCache(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCrossoverCanary: before each turn, a short request shows whether the server is idle. One that is not is waited for,
+// and the answer says which turns began all the same.
+func TestCrossoverCanary(t *testing.T) {
+	const usual = 20 // of them are answered at once
+	synctest.Test(t, func(t *testing.T) {
+		p, err := options.Preset("tiny")
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := mock.New(mock.Options{Accelerator: p, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { server.Close() })
+		var canaries atomic.Int64
+		d := newArena(t, t.TempDir(), map[string]http.Handler{"a": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			if strings.Contains(string(body), `"Hello"`) && canaries.Add(1) > usual {
+				time.Sleep(time.Second)
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			server.Handler().ServeHTTP(w, r)
+		})})
+		began := time.Now()
+		ended, a := d.wait(d.submitDocument(designed("crossover", 1, "http://a")))
+		doubted := slices.ContainsFunc(a.Doubts, func(x results.AnswerDoubt) bool {
+			return x.Code == "not-idle" && strings.Contains(x.Message, "more slowly than when it was idle")
+		})
+		if ended.State != bench.StateCompleted || !doubted || canaries.Load() < usual+100 || time.Since(began) < 4*time.Minute {
+			t.Errorf("%s (%s) after %v and %d canaries, doubts %v", ended.State, ended.StateReason, time.Since(began), canaries.Load(), a.Doubts)
+		}
+	})
 }

@@ -14,7 +14,6 @@ import (
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
 	"aiperfd/internal/study/paired"
-	"aiperfd/internal/view"
 )
 
 // startLead is how long after both runs are ready a phase begins.
@@ -42,10 +41,15 @@ type design interface {
 	// first returns the side that gets the n-th pair first, from 0.
 	first(n int64) paired.Side
 	// arrivals returns the arrivals of a side, as [run.Twin].
-	arrivals(side paired.Side, plan iter.Seq[time.Duration], over func() <-chan struct{}) iter.Seq[time.Duration]
+	arrivals(
+		side paired.Side, plan iter.Seq[time.Duration], canary canary, over func() <-chan struct{},
+	) iter.Seq[time.Duration]
 	// share is that of [run.Twin].
 	share() float64
 }
+
+// canary is that of [run.Twin].
+type canary = func(context.Context) (time.Duration, error)
 
 // newTwins returns the twins of a study. The seed decides which side gets a request first, for each of the processes
 // that measure it.
@@ -142,8 +146,10 @@ func (t twin) Meet(ctx context.Context, _ int) (time.Time, error) {
 }
 
 // Arrivals implements [run.Twin].
-func (t twin) Arrivals(plan iter.Seq[time.Duration], over func() <-chan struct{}) iter.Seq[time.Duration] {
-	return t.design.arrivals(t.side, plan, over)
+func (t twin) Arrivals(
+	plan iter.Seq[time.Duration], canary canary, over func() <-chan struct{},
+) iter.Seq[time.Duration] {
+	return t.design.arrivals(t.side, plan, canary, over)
 }
 
 // Share implements [run.Twin].
@@ -256,10 +262,8 @@ func (t *twins) answer(distorted string) (a paired.Answer, decide string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a = t.course.Answer(distorted)
-	if c, ok := t.design.(*crossover); ok && c.hurried > 0 {
-		a.Doubts = append(a.Doubts, paired.Doubt{Code: "not-idle", Message: fmt.Sprintf(
-			"%s began although requests of the other side had not ended after %v",
-			view.Plural(c.hurried, "turn"), drainPatience)})
+	if c, ok := t.design.(*crossover); ok {
+		a.Doubts = append(a.Doubts, notIdle(c)...)
 	}
 	return a, t.course.Decide(&a)
 }

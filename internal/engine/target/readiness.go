@@ -108,9 +108,7 @@ func (s *Servers) probeInference(ctx context.Context, t *plan.Target) error {
 	if err != nil {
 		return err
 	}
-	body, err := s.plan.Kind.Body(nil, &endpoint.Request{
-		Model: model, Turn: bench.Turn{Texts: []string{"Hello"}, MaxTokens: 1}, Settings: &s.plan.Settings,
-	})
+	hello, err := s.oneToken(t, model)
 	if err != nil { // requests of this type need more than a text
 		if s.plan.Wait.Models {
 			return nil
@@ -121,7 +119,7 @@ func (s *Servers) probeInference(ctx context.Context, t *plan.Target) error {
 		}
 		return err
 	}
-	r := s.do(ctx, &call{target: t, method: http.MethodPost, url: t.URL, body: body, timeout: probeTimeout})
+	r := s.do(ctx, hello)
 	switch f := r.answer.Failure; {
 	case r.refused():
 		return fmt.Errorf("%w: %s", errRefused, r.reason)
@@ -133,6 +131,32 @@ func (s *Servers) probeInference(ctx context.Context, t *plan.Target) error {
 		return errors.New(r.reason)
 	}
 	return nil
+}
+
+// oneToken returns a request of the run's endpoint type with one short text, which requests one token.
+func (s *Servers) oneToken(t *plan.Target, model string) (*call, error) {
+	body, err := s.plan.Kind.Body(nil, &endpoint.Request{
+		Model: model, Turn: bench.Turn{Texts: []string{"Hello"}, MaxTokens: 1}, Settings: &s.plan.Settings,
+	})
+	return &call{target: t, method: http.MethodPost, url: t.URL, body: body, timeout: probeTimeout}, err
+}
+
+// Canary requests one token of the first server, on a connection of its own, and returns how long the answer took.
+func (s *Servers) Canary(ctx context.Context) (time.Duration, error) {
+	t := &s.plan.Targets[0]
+	model, err := s.probeModel(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	hello, err := s.oneToken(t, model)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if r := s.do(ctx, hello); !r.ok() {
+		return 0, errors.New(r.reason)
+	}
+	return time.Since(began), nil
 }
 
 // probeModel returns the model for a probe: the first of the plan, or the first

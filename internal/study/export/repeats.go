@@ -79,7 +79,8 @@ func repeatsAnswer(r *Report) *results.Answer {
 		out.Evidence = append(out.Evidence, repeatOf(&c.Trials[i], i, tag, name))
 	}
 	if n := len(c.Good) - len(c.Counting(tag)); n > 0 && !invalid {
-		out.AddDoubt("client", view.Plural(n, "run")+" left out, because the load generator distorted it there")
+		out.AddDoubt("client", view.Plural(n, "run")+" left out, because the load generator distorted it there: "+
+			"give it a machine or cores of its own")
 	}
 	if n := len(c.Trials) - len(c.Good); n > 0 {
 		out.AddDoubt("runs-failed", view.Plural(n, "run")+" failed, so that the others may be the easier ones")
@@ -111,7 +112,7 @@ func estimateRepeats(out *results.Answer, x *cell.Repeats, ends *sweep.Convergen
 		"%s and %s (%.4g %% interval over %s).", header, metric.ValueText(x.Mean, x.Unit), view.Figure(x.Low),
 		view.Figure(x.High), 100*level, view.Plural(x.N, "run")))
 	out.Verdict = repeatsEstimated
-	asked := 0.0
+	asked, left := 0.0, out.Stop.Probes-x.N
 	if ends != nil && ends.Mode == sweep.Precise {
 		asked = ends.Limit()
 	}
@@ -119,10 +120,15 @@ func estimateRepeats(out *results.Answer, x *cell.Repeats, ends *sweep.Convergen
 	switch {
 	case x.N < cell.MinRepeats:
 		out.Verdict = repeatsInconclusive
+		out.Sentences[0] = "Too few runs to rely on: " + out.Sentences[0]
 		out.AddDoubt("few-runs", "two runs hardly show how much runs differ among themselves")
-		out.Decide.Needs = fmt.Sprintf("at least %d runs (--num-profile-runs)", cell.MinRepeats)
+		out.Decide.Needs = fmt.Sprintf("at least %d runs that count (--num-profile-runs)", cell.MinRepeats)
+		if left > 0 {
+			out.Decide.Needs += fmt.Sprintf(": %d of %d do not, see the doubts", left, out.Stop.Probes)
+		}
 	case asked > 0 && x.Precision() > asked:
 		out.Verdict = repeatsInconclusive
+		out.Sentences[0] = "Less precise than asked: " + out.Sentences[0]
 		reached += fmt.Sprintf(", and ± %s was asked: not reached", view.Percent(asked))
 		out.Decide.Needs = moreRuns(x, asked, level) + ", if they differ as these do, for ± " + view.Percent(asked)
 	case asked > 0:

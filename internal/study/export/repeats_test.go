@@ -73,14 +73,15 @@ What would narrow it: about 13 runs in all for half the width of the interval.`,
 		},
 		{
 			"not precise enough", repeated(ends(0.01), 0.1, 100, 102, 98, 101, 99), "inconclusive",
-			`So the value is known to ± 2.7 %, and ± 1 % was asked: not reached.
+			`Less precise than asked: Request Latency, mean: 99.99 ms. The true value of this configuration probably lies between 97.4 and 103 (98 % interval over 5 runs).
+So the value is known to ± 2.7 %, and ± 1 % was asked: not reached.
 Runs differ by 1.6 % of the value beyond chance within a run, so that a single run can be off by as much: more runs help, longer ones hardly do.
 The measurement ended: all 5 runs have ended.
 What would decide it: about 17 runs in all, if they differ as these do, for ± 1 %.`,
 		},
 		{
 			"two runs", repeated(nil, 0.1, 100, 102), "inconclusive",
-			`What would decide it: at least 3 runs (--num-profile-runs).
+			`What would decide it: at least 3 runs that count (--num-profile-runs).
 Doubt: two runs hardly show how much runs differ among themselves.`,
 		},
 		{
@@ -98,7 +99,7 @@ What would decide it: give the load generator a machine or cores of its own, and
 		},
 		{
 			"distorted in one", repeated(nil, 0.1, 100, 102, 98, -300), "estimated",
-			`Doubt: 1 run left out, because the load generator distorted it there.`,
+			`Doubt: 1 run left out, because the load generator distorted it there: give it a machine or cores of its own.`,
 		},
 		{
 			"a trend", repeated(nil, 0.1, 100, 101, 102, 103, 104, 105, 106), "estimated",

@@ -1,0 +1,76 @@
+package study
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// The requests that show whether a server is idle.
+const (
+	// canaries are sent before the first turn of a side; they say how long an idle server takes.
+	canaries = 5
+	// canariesKept are the newest ones that later ones are compared with, because servers change slowly.
+	canariesKept = 15
+	// canaryPause is between two of them while a server is not idle.
+	canaryPause = time.Second
+)
+
+// idleness is how long a server takes to answer a short request while it is idle.
+type idleness struct{ recent []time.Duration }
+
+// limit returns how long an idle server takes at most: the median and a fifth of it, or three median deviations.
+func (i *idleness) limit() time.Duration {
+	middle := median(i.recent)
+	apart := make([]time.Duration, len(i.recent))
+	for k, v := range i.recent {
+		apart[k] = (v - middle).Abs()
+	}
+	return middle + max(middle/5, 3*median(apart))
+}
+
+// keep takes the time of an idle server.
+func (i *idleness) keep(took time.Duration) {
+	i.recent = append(i.recent, took)
+	if n := len(i.recent); n > canariesKept {
+		i.recent = slices.Delete(i.recent, 0, n-canariesKept)
+	}
+}
+
+// median returns the median of at least one time.
+func median(of []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)/2]
+}
+
+// settle waits until a server answers short requests as fast as it did while it was idle, at most for patience. It
+// reports false if that did not happen. A server that does not answer is not waited for: the load shows that.
+func (i *idleness) settle(ctx context.Context, canary canary, patience time.Duration) bool {
+	for len(i.recent) < canaries {
+		took, err := canary(ctx)
+		if err != nil {
+			return true
+		}
+		i.keep(took)
+	}
+	for end := time.Now().Add(patience); ; {
+		took, err := canary(ctx)
+		switch {
+		case err != nil:
+			return true
+		case took <= i.limit():
+			i.keep(took)
+			return true
+		case time.Now().After(end):
+			i.keep(took) // it may have become slower for good
+			return false
+		}
+		pause := time.NewTimer(canaryPause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return true
+		}
+	}
+}
