@@ -141,13 +141,15 @@ func checkDeviceFiles(t *testing.T, dir string, seconds float64) {
 					Metrics map[string]map[string]any
 				}
 			}
+			Errors []any `json:"error_summary"`
 		} `json:"telemetry_data"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
 		t.Fatal(err)
 	}
 	cards := file.Telemetry.Endpoints["mem/dcgm"].GPUs
-	if len(cards) != 2 || cards["gpu_1"].Metrics["nvidia_power_usage"]["p99"] == nil || cards["gpu_0"].Metrics["nvidia_energy_consumption"]["unit"] != "MJ" {
+	if len(cards) != 2 || cards["gpu_1"].Metrics["nvidia_power_usage"]["p99"] == nil || cards["gpu_0"].Metrics["nvidia_energy_consumption"]["unit"] != "MJ" ||
+		file.Telemetry.Errors == nil || len(file.Telemetry.Errors) > 0 {
 		t.Errorf("telemetry_data %+v", file.Telemetry)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "profile_export_aiperf.csv"))

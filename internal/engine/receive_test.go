@@ -60,6 +60,10 @@ func TestReceiveSpans(t *testing.T) {
 				!strings.Contains(line, ", queue ") || !strings.Contains(line, ", prefill ") {
 				t.Errorf("console %q", line)
 			}
+			const title, more = "**Single requests, by the spans of the server**", "64 spans with times came; 64 of 64 requests had one (100 %), warm-up included."
+			if text := b.markdown(r); !strings.Contains(text, title) || !strings.Contains(text, more) {
+				t.Errorf("report\n%s", text)
+			}
 		})
 	}
 }

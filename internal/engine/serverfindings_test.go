@@ -9,11 +9,13 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/mock/batch"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/run"
 )
 
@@ -130,15 +132,19 @@ func TestFindingsOfServers(t *testing.T) {
 	}
 }
 
-// TestBudgetsAgree: on twenty runs, API, record of the run and console have the same time budget, and its parts add up
-// to the time to the first token that the client measured.
+// TestBudgetsAgree: on twenty runs of servers and loads that differ, API, record of the run, console and report have the
+// same time budget, and its parts add up to the time to the first token that the client measured.
 func TestBudgetsAgree(t *testing.T) {
 	for i := range 20 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBed(t, batching(func(p *batch.Params) {
-					p.MaxSequences, p.Jitter = 2+2*i, 0.05
-				}), nil)
+				o := batching(func(p *batch.Params) {
+					p.MaxSequences, p.Jitter, p.PrefixCache = 2+2*i, 0.05, i%4 > 1
+					p.Frontend = time.Duration(i%5) * time.Millisecond
+				})
+				vocabularies := options.Choices("metrics")
+				o.Metrics = vocabularies[i%len(vocabularies)]
+				b := newBed(t, o, nil)
 				load := fmt.Sprintf("concurrency: %d", 4+3*i)
 				if i%2 == 1 {
 					load = fmt.Sprintf("type: poisson, rate: %d", 10+4*i)
@@ -159,6 +165,9 @@ func TestBudgetsAgree(t *testing.T) {
 				}
 				if line := b.firstLine(r, "Time"); line != budget.Line() {
 					t.Errorf("console %q, want %q", line, budget.Line())
+				}
+				if text := b.markdown(r); !strings.Contains(text, "| Time | "+budget.Line()+" |") {
+					t.Errorf("no %q in the report\n%s", budget.Line(), text)
 				}
 				sum := 0.0
 				for _, part := range budget.Parts() {

@@ -23,6 +23,7 @@ import (
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/engine/telemetry/paths"
 	"aiperfd/internal/engine/verdict"
 	finished "aiperfd/internal/results"
@@ -101,6 +102,7 @@ type content struct {
 	server     *diagnose.Server            // of a single run; nil = the metrics of its servers were not read
 	gpu        *gpu.Report                 // of a single run; nil = its GPUs were not read
 	path       *paths.Report               // of a single run; nil = the kernel counted nothing
+	spans      *otel.ServerSpans           // of a single run; nil = none were received
 	agents     *finished.Agents            // of a single run
 	answers    map[string]json.RawMessage  // of the API, by the path by which the page asks for them
 }
@@ -173,7 +175,7 @@ func (m *Maker) collect(ctx context.Context, ids []string) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.server, c.gpu, c.path = telemetry.Server, telemetry.GPU, telemetry.Path
+	c.server, c.spans, c.gpu, c.path = telemetry.Server, telemetry.ServerSpans, telemetry.GPU, telemetry.Path
 	if c.agents, err = m.Results.AgentsOf(ctx, c.inputs[0].Run, struct{}{}); err != nil {
 		return nil, err
 	}

@@ -1,9 +1,12 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/telemetry/diagnose"
+	"aiperfd/internal/engine/telemetry/otel"
 	"aiperfd/internal/view"
 )
 
@@ -81,4 +84,32 @@ func loadRows(p *diagnose.Phase) [][]string {
 		rows = append(rows, []string{p.Name, "Prompt tokens cached", view.Percent(share), view.Absent, view.Absent})
 	}
 	return rows
+}
+
+// spans returns how long the parts of single requests of the profiling phases took by the spans of their servers. s may
+// be nil.
+func spans(s *otel.ServerSpans) table {
+	if s == nil {
+		return table{}
+	}
+	t := newTable("Single requests, by the spans of the server", []string{"Phase", "Part"}, "requests", "p50 ms", "p90 ms", "p99 ms", "max ms")
+	phases := 0
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if p.Kind != string(bench.Profiling) || p.Joined == 0 {
+			continue
+		}
+		phases++
+		for _, part := range p.Segments {
+			t.Rows = append(t.Rows, []string{
+				p.Name, part.Title(), view.Whole(part.Count), view.Figure(part.P50), view.Figure(part.P90), view.Figure(part.P99), view.Figure(part.Max),
+			})
+		}
+	}
+	if phases < 2 {
+		t.dropFirst()
+	}
+	t.More = fmt.Sprintf("%s %s with times came; %s of %s %s had one (%s), warm-up included.", view.Whole(s.Received), view.Noun(s.Received, "span"),
+		view.Whole(s.Joined), view.Whole(s.Requests), view.Noun(s.Requests, "request"), view.Percent(float64(s.Joined)/float64(max(s.Requests, 1))))
+	return t
 }

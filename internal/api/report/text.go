@@ -86,6 +86,7 @@ func (c *content) text() *text {
 		snap := c.inputs[0].Snapshot
 		t.add(byPhase(snap), openLoop(snap), c.latencies(), corrected(c.comparison), rates(c.comparison))
 		t.add(servers(c.server)...)
+		t.add(spans(c.spans))
 		t.add(gpus(c.gpu)...)
 		t.add(network(c.path))
 		t.add(sessions(c.agents)...)

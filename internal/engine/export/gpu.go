@@ -106,7 +106,21 @@ func telemetryData(r *Report) object {
 		}
 		endpoints.add(exporterOf(page), object{{"gpus", gpus}})
 	}
-	return object{{"summary", summary}, {"endpoints", endpoints}}
+	return object{{"summary", summary}, {"endpoints", endpoints}, {"error_summary", failedReadings(r.GPU.Targets)}}
+}
+
+// failedReadings counts, per page that answered or that the user named, the readings that failed, under the last error.
+func failedReadings(targets []diagnose.Target) []object {
+	out := []object{}
+	for i := range targets {
+		t := &targets[i]
+		if t.Failures == 0 || t.Fetches == 0 && !t.Given {
+			continue
+		}
+		details := object{{"type", "MetricsError"}, {"message", t.URL + ": " + t.LastError}}
+		out = append(out, object{{"error_details", details}, {"count", t.Failures}})
+	}
+	return out
 }
 
 // pagesOf returns the pages of devices in order.

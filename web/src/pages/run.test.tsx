@@ -52,7 +52,16 @@ const run = {
 const stats = (avg: number, more = {}) => ({ header: "", unit: "ms", avg, p50: avg, p90: avg, p99: avg, ...more });
 
 /** open shows a run that ended; the answers of other routes are those that are given. */
-function open(more: { run?: object; metrics?: object; saturation?: object; slos?: object; progress?: object } = {}) {
+function open(
+  more: {
+    run?: object;
+    metrics?: object;
+    saturation?: object;
+    slos?: object;
+    progress?: object;
+    telemetry?: object;
+  } = {},
+) {
   answer({
     "api/runs/r1": { ...run, ...more.run },
     "api/runs/r1/progress": { phases: more.progress ?? phases },
@@ -61,6 +70,7 @@ function open(more: { run?: object; metrics?: object; saturation?: object; slos?
     "api/runs/r1/errors": { items: [{ class: "overloaded", message: "worker <n> is busy", count: 40 }] },
     "api/runs/r1/results": {},
     "api/runs/r1/results/list": { files: [] },
+    ...(more.telemetry && { "api/runs/r1/telemetry": more.telemetry }),
   });
   return show(<RunPage id="r1" />);
 }
@@ -180,6 +190,44 @@ test("goodput has the share of requests that met the objectives, and which one w
   expect(goodput).toBe("Goodput 0.33 req/s 4.00 % of the requests met all objectives");
   const rows = [...card(page, "Service level objectives")!.querySelectorAll("tr")].map(text);
   expect(rows).toEqual(["Request latency ≤ 500 missed most 4.00 %", "TTFT ≤ 100 96.0 %"]);
+});
+
+test("spans of the server have the share of the requests that had one, and the times of each part", async () => {
+  const part = (name: string, p50_ms: number) => ({
+    name,
+    count: 150,
+    avg_ms: p50_ms,
+    p50_ms,
+    p90_ms: 700,
+    p99_ms: 812,
+    max_ms: 900,
+  });
+  const of = (name: string, kind: string) => ({
+    name,
+    kind,
+    requests: 160,
+    joined: 150,
+    segments: [part("frontend", 3), part("queue", 590)],
+  });
+  const page = open({
+    telemetry: {
+      server_spans: {
+        requests: 165,
+        received: 1200,
+        joined: 155,
+        unmatched: 1045,
+        dropped: 0,
+        phases: [of("warmup", "warmup"), of("first", "profiling")],
+      },
+    },
+  });
+  await eventually(() => expect(card(page, "Spans of the server")).not.toBeNull());
+  const spans = card(page, "Spans of the server")!;
+  expect(text(spans)).toContain("1,200 spans with times came; 155 of 165 requests had one (93.9 %), warm-up included.");
+  expect([...spans.querySelectorAll("tbody tr")].map(text)).toEqual([
+    "network and frontend 3.00 ms 700 ms 812 ms 900 ms",
+    "queue 590 ms 700 ms 812 ms 900 ms",
+  ]);
 });
 
 test("a run that does not exist has a title and two ways on", async () => {

@@ -33,7 +33,7 @@ import { GPUs } from "./gpus";
 import { Percentiles } from "./metrics";
 import { Network } from "./network";
 import { Attainment, OpenLoop } from "./openloop";
-import { Server } from "./server";
+import { Server, Spans } from "./server";
 import { Slowest } from "./slowest";
 import { Speculation } from "./speculation";
 import { SweepPart } from "./sweep";
@@ -62,6 +62,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           <Tiles store={store} run={run} />
           <OpenLoop run={run} store={store} />
           <Server run={run} scope={store.scope.value} />
+          <Spans run={run} scope={store.scope.value} />
           <GPUs run={run} scope={store.scope.value} />
           <Network run={run} scope={store.scope.value} />
           <Charts store={store} run={run} />

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { ended, type Run, type Schemas } from "../api/client";
 import * as format from "../format";
-import { canonical, disagreement, hitRate, parts, shownPhases } from "../state/server";
+import { canonical, disagreement, hitRate, parts, shownPhases, shownSpans } from "../state/server";
 import { useReading } from "../ui/lazy";
 import { Card } from "../ui/parts";
 import "./server.css";
@@ -14,6 +14,7 @@ type Phase = Schemas["diagnose.Phase"];
 type Budget = Schemas["diagnose.Budget"];
 type Target = Schemas["diagnose.Target"];
 type Value = Schemas["diagnose.Value"];
+type SpanPhase = Schemas["otel.SpanPhase"];
 
 /** Server shows what the servers' metrics say of the phases of a scope. It is absent if none answered that is
  * known, unless the user named a page of metrics. */
@@ -38,6 +39,63 @@ export function Server({ run, scope }: { run: Run; scope: string | null }): JSX.
       ))}
       <Sources of={targets} silent={silent} />
     </Card>
+  );
+}
+
+/** Spans shows how long the parts of single requests took by the spans of their servers. It is absent if none were
+ * asked for. */
+export function Spans({ run, scope }: { run: Run; scope: string | null }): JSX.Element | null {
+  const { value } = useReading<Telemetry>(`api/runs/${run.id}/telemetry`, !ended(run.state));
+  const all = value?.server_spans;
+  if (!all) return null;
+  const shown = shownSpans(all.phases, scope);
+  return (
+    <Card title="Spans of the server" class="server">
+      <p class="muted">
+        {format.count(all.received)} spans with times came; {format.count(all.joined)} of {format.count(all.requests)}{" "}
+        requests had one{all.requests > 0 && ` (${format.percent(all.joined / all.requests)})`}, warm-up included.
+      </p>
+      {shown.map((p) => (
+        <SpanTimes key={p.name} of={p} title={shown.length > 1} />
+      ))}
+    </Card>
+  );
+}
+
+/** SpanTimes are the parts of the requests of a phase. */
+function SpanTimes({ of, title }: { of: SpanPhase; title: boolean }): JSX.Element {
+  return (
+    <>
+      {title && <h3>{of.name}</h3>}
+      <div class="scroll" tabIndex={0} role="region" aria-label={`Spans of the server, ${of.name}`}>
+        <table class="values">
+          <thead>
+            <tr>
+              <th class="text">Part of a request</th>
+              <th>p50</th>
+              <th>p90</th>
+              <th>p99</th>
+              <th>max</th>
+            </tr>
+          </thead>
+          <tbody>
+            {of.segments.map((s) => (
+              <tr key={s.name}>
+                <td class="text" title={`Of ${format.count(s.count)} requests`}>
+                  {s.name === "frontend" ? "network and frontend" : s.name}
+                </td>
+                {([50, 90, 99] as const).map((p) => (
+                  <td key={p} data-label={"p" + p}>
+                    {format.duration(s[`p${p}_ms`])}
+                  </td>
+                ))}
+                <td data-label="max">{format.duration(s.max_ms)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
   );
 }
 

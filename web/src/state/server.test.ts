@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Schemas } from "../api/client";
 import type { Timeseries } from "../api/timeseries";
-import { disagreement, hitRate, onAxis, parts, shownPhases } from "./server";
+import { disagreement, hitRate, onAxis, parts, shownPhases, shownSpans } from "./server";
 
 type Phase = Schemas["diagnose.Phase"];
 
@@ -125,4 +125,12 @@ test("a disagreement says what differs", () => {
   expect(disagreement({ ...check, code: "server-prompt-tokens", unit: "tokens" })).toBe(
     "Server and client differ: the server counted 148 tokens, the client 140 (prompt tokens).",
   );
+});
+
+test("spans are shown of the phases in scope that a request with a span has", () => {
+  const of = (name: string, kind: string, joined: number) => ({ name, kind, joined, requests: 9, segments: [] });
+  const all = [of("warm", "warmup", 4), of("first", "profiling", 9), of("second", "profiling", 0)];
+  expect(shownSpans(all, null).map((p) => p.name)).toEqual(["first"]);
+  expect(shownSpans(all, "warm").map((p) => p.name)).toEqual(["warm"]);
+  expect(shownSpans(all, "second")).toEqual([]);
 });

@@ -9,6 +9,7 @@ type Budget = Schemas["diagnose.Budget"];
 type Phase = Schemas["diagnose.Phase"];
 type Value = Schemas["diagnose.Value"];
 type Curves = Schemas["diagnose.Curves"];
+type SpanPhase = Schemas["otel.SpanPhase"];
 
 export interface Part {
   name: string;
@@ -53,6 +54,11 @@ export function parts(of: Budget): Part[] {
 /** shownPhases are the profiling phases, or the one in scope, as far as a known server answered. */
 export function shownPhases(phases: readonly Phase[], scope: string | null): Phase[] {
   return phases.filter((p) => (scope === null ? p.kind === "profiling" : p.name === scope) && p.canonical.length > 0);
+}
+
+/** shownSpans are the profiling phases, or the one in scope, as far as a request of them had a span. */
+export function shownSpans(phases: readonly SpanPhase[], scope: string | null): SpanPhase[] {
+  return phases.filter((p) => (scope === null ? p.kind === "profiling" : p.name === scope) && p.joined > 0);
 }
 
 export function canonical(p: Phase, name: string): Value | undefined {

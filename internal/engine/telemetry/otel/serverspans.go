@@ -39,16 +39,20 @@ type SpanSegment struct {
 	Max   float64 `json:"max_ms"`
 }
 
+// Title is the name as people read it: that of the time budget.
+func (s *SpanSegment) Title() string {
+	if s.Name == "frontend" {
+		return "network and frontend"
+	}
+	return s.Name
+}
+
 // Line is a phase in one line, such as "p50 / p99 in ms of 120 requests: queue 590 / 812, prefill 185 / 190"; empty =
 // no request was joined.
 func (p *SpanPhase) Line() string {
 	var parts []string
 	for _, s := range p.Segments {
-		name := s.Name
-		if name == "frontend" {
-			name = "network and frontend" // as in the time budget
-		}
-		parts = append(parts, fmt.Sprintf("%s %s / %s", name, view.Figure(s.P50), view.Figure(s.P99)))
+		parts = append(parts, fmt.Sprintf("%s %s / %s", s.Title(), view.Figure(s.P50), view.Figure(s.P99)))
 	}
 	if len(parts) == 0 {
 		return ""
