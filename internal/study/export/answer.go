@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/study/capacity"
 	"aiperfd/internal/study/cell"
 	"aiperfd/internal/study/search"
+	"aiperfd/internal/view"
 )
 
 // WriteAnswer writes the answer of an experiment; nothing for other studies.
@@ -192,6 +193,15 @@ func decision(a *capacity.Answer) string {
 	return ""
 }
 
+// openDecision says what would decide a capacity that is open. Of an estimate, the sentences have what a narrower
+// interval takes.
+func openDecision(a *results.Answer) string {
+	if a.Verdict == results.Verdict(capacity.Estimated) {
+		return ""
+	}
+	return a.Decide.Needs
+}
+
 // answerMarkdown returns the answer as text with a table of its probes.
 func answerMarkdown(a *results.Answer) []byte {
 	var out bytes.Buffer
@@ -215,7 +225,11 @@ func answerMarkdown(a *results.Answer) []byte {
 	if a.Stop.Text != "" {
 		fmt.Fprintf(&out, "- The search ended: %s.\n", a.Stop.Text)
 	}
-	out.WriteString("\n| probe | load | good | 95 % interval | requests | worth | window | |\n|---|---|---|---|---|---|---|---|\n")
+	if needs := openDecision(a); needs != "" {
+		fmt.Fprintf(&out, "- What would decide it: %s.\n", view.EscapeMarkdown(needs))
+	}
+	out.WriteString("\n| probe | load | good | 95 % interval | requests | worth independent ones | window | |\n" +
+		"|---|---|---|---|---|---|---|---|\n")
 	for i := range a.Evidence {
 		p := &a.Evidence[i]
 		if p.Failure != "" {

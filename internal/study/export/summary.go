@@ -50,13 +50,17 @@ func (r *Report) Summary() *results.Sweep {
 	for i := range rows {
 		out.Rows = append(out.Rows, r.row(&rows[i], &best, i))
 	}
-	if a := r.Answer(); a != nil && a.Kind != kindCapacity {
+	a := r.Answer()
+	if a != nil && a.Kind != kindCapacity {
 		out.Findings = append(out.Findings, a.Sentences...)
 		if a.Paired == nil {
 			out.Findings = append(out.Findings, a.Notes()...)
 		}
 	} else if found := r.search(); found != nil {
 		out.Findings = append(out.Findings, found.Findings(r.Outcomes)...)
+		if a != nil && openDecision(a) != "" {
+			out.Findings = append(out.Findings, "What would decide it: "+a.Decide.Needs+".")
+		}
 		out.Search = r.found(found)
 	} else if r.Study.Sweep != nil {
 		out.Findings = append(out.Findings, Findings(r.Study.Sweep.PostProcess, r.Outcomes)...)

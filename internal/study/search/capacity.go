@@ -219,7 +219,7 @@ func (l Load) headline(a *capacity.Answer) string {
 		case a.Distorted == "":
 			return "No capacity: the probes are too few to say what the server bears, or what it does not."
 		}
-		out := "Capacity not shown: the load generator may have caused what was missed."
+		out := "No answer: the load generator itself may have made requests miss the objectives, not the server."
 		if c := a.Capacity; c != nil && !c.OpenBelow && !c.OpenAbove {
 			out += fmt.Sprintf(" The probes say %s (%s to %s).", l.level(c.Value), short(c.Low), short(c.High))
 		}
@@ -241,11 +241,17 @@ func (l Load) sentences(done []cell.Outcome) []string {
 	a := l.Answer(done)
 	out := []string{l.headline(&a)}
 	if a.Good != nil && a.Bad != nil {
-		out = append(out, fmt.Sprintf("Measured: at %s %s of %.0f requests were good, at %s %s of %.0f.", l.figure(a.Good.Level),
-			percent(a.Good.Share.X), a.Good.Share.N, l.figure(a.Bad.Level), percent(a.Bad.Share.X), a.Bad.Share.N))
+		out = append(out, fmt.Sprintf("Measured: at %s, %s of %.0f requests were good; at %s, %s of %.0f.",
+			l.level(a.Good.Level), percent(a.Good.Share.X), a.Good.Share.N, l.figure(a.Bad.Level), percent(a.Bad.Share.X),
+			a.Bad.Share.N))
 	}
 	if a.Verdict == capacity.Estimated {
-		out = append(out, fmt.Sprintf("5 %% more load than the capacity costs %.1f points.", a.Costs))
+		least := a.Capacity.Low
+		if l.Rules.Integer {
+			least = math.Floor(least)
+		}
+		out = append(out, fmt.Sprintf("Plan for at most %s, the lower end of the interval: with 5 %% more than the capacity, "+
+			"%.1f of 100 requests more miss the objectives.", l.level(least), a.Costs))
 	}
 	if a.Binding != "" {
 		out = append(out, "Missed most often: "+a.Binding+".")
