@@ -27,7 +27,7 @@ import (
 const (
 	graphsEnd   = ".agx"
 	referEnd    = ".ref"
-	cacheMagic  = "aiperfd-agx/1\n"
+	cacheMagic  = "aiperfd-agx/2\n"
 	cacheHeader = len(cacheMagic) + sha256.Size
 	cacheBytes  = 1 << 30 // of all files with graphs; the oldest are removed
 	cachedFrom  = 4 << 20 // bytes of files that are worth it

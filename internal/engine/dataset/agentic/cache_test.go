@@ -45,6 +45,9 @@ func TestCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, g := range graphs {
+			g.countSeen() // which the cache has
+		}
 		return graphs
 	}
 	o := Options{Rules: DefaultRules(), Cache: folder}

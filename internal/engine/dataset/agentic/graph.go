@@ -71,6 +71,7 @@ type Request struct {
 	New    []int64 `json:"new,omitempty"`
 
 	blocks []int64 // all ids
+	seen   *int    // leading blocks that an earlier request of the recording had; nil = not counted yet
 }
 
 // Place is where the record has a request.

@@ -34,6 +34,7 @@ func (p *packer) pack(t *packedTrace) []byte {
 		p.whole(*n)
 	}
 	g := t.graph
+	g.countSeen()
 	p.text(g.ID)
 	p.whole(g.Block)
 	p.text(g.Source.Format)
@@ -76,6 +77,7 @@ func (p *packer) request(r *Request) {
 		inner = *r.Place.Inner + 1
 	}
 	p.whole(inner)
+	p.whole(*r.seen)
 	p.whole(r.Shared)
 	p.whole(len(r.New))
 	before := int64(0)
@@ -157,6 +159,13 @@ func unpackTrace(data []byte) (*packedTrace, error) {
 		return nil, errPacked
 	}
 	g.unpack()
+	for _, s := range g.Streams {
+		for i := range s.Requests {
+			if r := &s.Requests[i]; *r.seen > len(r.blocks) {
+				return nil, errPacked
+			}
+		}
+	}
 	return t, nil
 }
 
@@ -171,6 +180,7 @@ func (u *unpacker) request(r *Request) {
 	if inner := u.whole(); inner > 0 {
 		r.Place.Inner = new(inner - 1)
 	}
+	r.seen = new(u.whole())
 	r.Shared = u.whole()
 	r.New = make([]int64, u.length())
 	before := int64(0)

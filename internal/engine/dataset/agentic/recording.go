@@ -37,8 +37,11 @@ func (g *Graph) recordings() map[string]*bench.Recording {
 			}
 		}
 	}
-	for r, seen := range g.seen() {
-		out[r].Seen = seen
+	g.countSeen()
+	for _, s := range g.Streams {
+		for i := range s.Requests {
+			out[name(s.ID, i)].Seen = *s.Requests[i].seen
+		}
 	}
 	byStart := slices.Clone(session.Turns) // the latest first
 	slices.SortFunc(byStart, func(a, b *bench.Recording) int { return cmp.Compare(b.Start, a.Start) })
@@ -52,18 +55,14 @@ func (g *Graph) recordings() map[string]*bench.Recording {
 	return out
 }
 
-// seen returns how many leading blocks of each request an earlier request of the recording had, by the names of the
-// requests: what a prefix cache of unlimited size would have found.
-func (g *Graph) seen() map[string]int {
-	names := map[*Request]string{}
-	for _, s := range g.Streams {
-		for i := range s.Requests {
-			names[&s.Requests[i]] = name(s.ID, i)
-		}
+// countSeen counts, unless that is done, how many leading blocks of each request an earlier request of the recording
+// had: what a prefix cache of unlimited size would have found.
+func (g *Graph) countSeen() {
+	if g.Streams[0].Requests[0].seen != nil {
+		return
 	}
 	chains := map[*Request][]uint64{}
 	sent := map[uint64]struct{}{} // chains of all requests so far
-	out := map[string]int{}
 	for _, r := range g.bySending() {
 		chain := make([]uint64, r.known, len(r.blocks))
 		copy(chain, chains[r.continues])
@@ -78,9 +77,8 @@ func (g *Graph) seen() map[string]int {
 			sent[link] = struct{}{}
 		}
 		chains[r.Request] = chain
-		out[names[r.Request]] = seen
+		r.seen = new(seen)
 	}
-	return out
 }
 
 // nextLink returns the hash of a list of blocks and one more, of the hashes of its beginnings.

@@ -35,13 +35,43 @@ type strandTurn struct {
 }
 
 // ranks numbers the blocks of a trace in the order of its record.
-func ranks(g *Graph) map[int64]uint32 {
-	out := map[int64]uint32{}
-	for _, r := range g.bySending() {
+type ranks struct {
+	small []uint32 // ranks + 1 by id, if ids are about as small as there are blocks
+	other map[int64]uint32
+	count uint32
+}
+
+// rank returns the number of a block, which is the next one if the block is new.
+func (r *ranks) rank(id int64) uint32 {
+	if id >= 0 && id < int64(len(r.small)) {
+		if r.small[id] == 0 {
+			r.count++
+			r.small[id] = r.count
+		}
+		return r.small[id] - 1
+	}
+	rank, known := r.other[id]
+	if !known {
+		rank = r.count
+		r.other[id] = rank
+		r.count++
+	}
+	return rank
+}
+
+// ranksOf returns the numbers of the blocks of a trace.
+func ranksOf(g *Graph) *ranks {
+	const sparse = 4 // as many places as blocks
+	sent, blocks, most := g.bySending(), 0, int64(0)
+	for _, r := range sent {
 		for _, id := range r.blocks[r.known:] {
-			if _, known := out[id]; !known {
-				out[id] = uint32(len(out))
-			}
+			blocks, most = blocks+1, max(most, id)
+		}
+	}
+	out := &ranks{small: make([]uint32, min(most, int64(sparse*blocks))+1), other: map[int64]uint32{}}
+	for _, r := range sent {
+		for _, id := range r.blocks[r.known:] {
+			out.rank(id)
 		}
 	}
 	return out
@@ -49,7 +79,7 @@ func ranks(g *Graph) map[int64]uint32 {
 
 // strands returns the prompts of a graph, by the ids of its streams.
 func (p *play) strands(g *Graph) map[string]*strand {
-	rank := ranks(g)
+	numbers := ranksOf(g)
 	out := map[string]*strand{}
 	for _, s := range g.Streams {
 		out[s.ID] = &strand{play: p, id: s.ID, turns: make([]strandTurn, len(s.Requests))}
@@ -65,7 +95,7 @@ func (p *play) strands(g *Graph) map[string]*strand {
 			t.shared, t.last = r.Shared, last
 			t.fresh = make([]uint32, len(r.New))
 			for k, id := range r.New {
-				t.fresh[k] = rank[id]
+				t.fresh[k] = numbers.rank(id)
 			}
 		}
 	}
