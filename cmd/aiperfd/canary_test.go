@@ -43,6 +43,7 @@ func canaries() []string {
 		"reset", "start", "stop", "matrix", "record", "recordnested", // of the hooks
 		"otel", "header", "mlflow", "pages", // of what is measured beside the requests, and where it is sent
 		"write", "gateway", // which a daemon sends to nobody
+		"spanbearer", "spanheader", "spanquery", "spanname", "spanattribute", "spanresource", // which a server sends with its spans
 		"label", "note", "runname", "variable", // which no server gets
 	}
 }
@@ -52,7 +53,7 @@ func pushed(name string) bool { return name == "write" || name == "gateway" }
 
 // sentTo reports whether requests have the canary.
 func sentTo(name string) bool {
-	return !slices.Contains([]string{"label", "note", "runname", "variable"}, name)
+	return !slices.Contains([]string{"label", "note", "runname", "variable"}, name) && !strings.HasPrefix(name, "span")
 }
 
 // canaryDocuments hold all canaries; a request has only one Authorization header,
@@ -97,9 +98,9 @@ func canaryDocuments(base string) []string {
 			", serverProfiler: {startPath: " + quote("/start?token="+url.QueryEscape(canary("start"))) + ", stopPath: " + quote("/stop?sig="+url.QueryEscape(canary("stop"))) + "}}" +
 			strings.Replace(fmt.Sprintf(rest, requests), "{type: synthetic, isl: 8, osl: 4}", "{type: file, format: raw_payload, records: [{payload: {model: m, messages: [], api_key: "+
 				quote(canary("record"))+", o: {secret: "+quote(canary("recordnested"))+"}}}]}", 1),
-		"metadata: {name: beside}\nbenchmark:\n  model: m\n  endpoint: {url: " + quote(base) + "}\n  serverMetrics: " +
+		"metadata: {name: beside}\nbenchmark:\n  model: m\n  endpoint: {url: " + quote(base) + ", streaming: true}\n  serverMetrics: " +
 			quote(as(base, "pages")+"/pages/metrics") + "\n  otel: {metricsUrl: " + quote(as(base, "otel")+"/metrics") +
-			", tracesUrl: " + quote(as(base, "otel")+"/traces") + ", tracesSample: 1, headers: {X-Team: " +
+			", tracesUrl: " + quote(as(base, "otel")+"/traces") + ", tracesSample: 1, receive: true, headers: {X-Team: " +
 			quote(canary("header")) + "}}\n  mlflow: {trackingUri: " + quote(as(base, "mlflow")) + "}\n  runtime: {prometheusRemoteWrite: " + quote(as(base, "write")) + ", pushGateway: " +
 			quote(as(base, "gateway")) + "}" + fmt.Sprintf(rest, requests),
 	}
@@ -125,12 +126,13 @@ func hooked(name string) bool {
 }
 
 // echoServer answers every request with its whole content, each time in another way, and
-// records it.
+// records it. It sends a span of each request that asks for one.
 type echoServer struct {
 	*httptest.Server
-	mu   sync.Mutex
-	n    int
-	seen strings.Builder
+	spansTo string // the URL of the API that takes spans; empty = nobody does
+	mu      sync.Mutex
+	n       int
+	seen    strings.Builder
 }
 
 func newEchoServer(t *testing.T) *echoServer {
@@ -149,6 +151,9 @@ func newEchoServer(t *testing.T) *echoServer {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Errorf("read request: %v", err)
+		}
+		if parent := r.Header.Get("Traceparent"); parent != "" && e.spansTo != "" {
+			sendSpan(t, e.spansTo, parent)
 		}
 		all := r.Method + " " + r.URL.String() + "\n"
 		for _, name := range slices.Sorted(maps.Keys(r.Header)) {
@@ -179,6 +184,53 @@ func newEchoServer(t *testing.T) *echoServer {
 	}))
 	t.Cleanup(e.Close)
 	return e
+}
+
+// sendSpan sends the span of a request with canaries wherever a server may put something, and once more in a body that
+// cannot be read.
+func sendSpan(t *testing.T, to, parent string) {
+	t.Helper()
+	ids := strings.Split(parent, "-")
+	text := func(name string) map[string]any { return map[string]any{"stringValue": canary(name)} }
+	span := map[string]any{
+		"traceId": ids[1], "parentSpanId": ids[2], "spanId": "5d1e775d1e775d1e", "name": canary("spanname"), "attributes": []any{
+			map[string]any{"key": "gen_ai.latency.time_in_queue", "value": map[string]any{"doubleValue": 0.001}},
+			map[string]any{"key": "gen_ai.prompt", "value": text("spanattribute")},
+			map[string]any{"key": "gen_ai.latency.e2e", "value": text("spanattribute")},
+		},
+	}
+	body, err := json.Marshal(map[string]any{"resourceSpans": []any{map[string]any{
+		"resource":   map[string]any{"attributes": []any{map[string]any{"key": "api_key", "value": text("spanresource")}}},
+		"scopeSpans": []any{map[string]any{"spans": []any{span}}},
+	}}})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, sent := range []struct {
+		query, body string
+		status      int
+	}{
+		{"", string(body), http.StatusOK}, {"", string(body[:len(body)-2]), http.StatusBadRequest},
+		{"?api_key=" + url.QueryEscape(canary("spanquery")), string(body), http.StatusBadRequest}, // which the route does not have
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to+"/v1/traces"+sent.query, strings.NewReader(sent.body))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+canary("spanbearer"))
+		req.Header.Set("X-Team", canary("spanheader"))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		resp.Body.Close()
+		if resp.StatusCode != sent.status {
+			t.Errorf("POST /v1/traces%s: %d, want %d", sent.query, resp.StatusCode, sent.status)
+		}
+	}
 }
 
 // checkSent checks that the server has received the canaries that were for it. Like
@@ -336,6 +388,7 @@ func TestCanaryDaemon(t *testing.T) {
 	d := startTestDaemon(t, map[string]string{
 		"CANARY": canary("env"), "AIPERFD_SECRET_STORED": canary("stored"), "AIPERFD_SECRET_DERIVED": canary("derived"),
 	})
+	server.spansTo = d.url
 	places := haystack{}
 	frames := followFeed(t, d)
 	var ids []string
@@ -371,6 +424,13 @@ func TestCanaryDaemon(t *testing.T) {
 		if text := string(places[place]); !strings.Contains(text, "refused: POST") || !strings.Contains(text, "visible") {
 			t.Errorf("%s do not have the server's answers: %s", place, text[:min(2000, len(text))])
 		}
+	}
+	joined := false
+	for place, text := range places {
+		joined = joined || strings.HasPrefix(place, "file server_spans.jsonl") && strings.Contains(string(text), `"queue_ms":1,`)
+	}
+	if !joined {
+		t.Error("no span of the server was joined with its request")
 	}
 	if n := len(places); n < 100 {
 		t.Errorf("searched %d places only: %q", n, slices.Sorted(maps.Keys(places)))

@@ -252,6 +252,14 @@ def common(a, b):
     return n
 
 
+def keep_vocabulary(options):
+    """Let AIPerf's builtin tokenizer find its vocabulary without a network."""
+    cache = os.environ["TIKTOKEN_CACHE_DIR"] = os.path.join(options.work, "vocabulary")
+    os.makedirs(cache, exist_ok=True)
+    shutil.copy(os.path.join(options.vocabulary, "o200k_base.tiktoken"),
+                os.path.join(cache, hashlib.sha1(VOCABULARY.encode()).hexdigest()))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--aiperfd", required=True)
@@ -261,10 +269,7 @@ def main():
     parser.add_argument("cases", nargs="*", metavar="CASE", help=" ".join(cases.CASES))
     options = parser.parse_args()
     options.work = os.path.abspath(options.work)
-    cache = os.environ["TIKTOKEN_CACHE_DIR"] = os.path.join(options.work, "vocabulary")
-    os.makedirs(cache, exist_ok=True)
-    shutil.copy(os.path.join(options.vocabulary, "o200k_base.tiktoken"),
-                os.path.join(cache, hashlib.sha1(VOCABULARY.encode()).hexdigest()))
+    keep_vocabulary(options)
     options.encoding = tiktoken.get_encoding("o200k_base")
     inputs.Inputs(os.path.join(options.work, "inputs"))
     failed = {}
