@@ -317,6 +317,15 @@ const alwaysShown = " name type kind urls entries concurrency enabled otel mlflo
 // like [Resolved].
 func InputConfig(d *Document) any {
 	full, base := viewWithoutSecrets(d), rereadView(viewBenchmark(viewDefaults()))
+	// What AIPerf's command line sets, it shows.
+	if metrics := full.Get("serverMetrics"); metrics.Get("urls") == nil {
+		metrics.Set("urls", tree.ListNode())
+	}
+	base.Get("serverMetrics").Drop("formats")
+	if full.Get("gpuTelemetry").Get("urls") != nil {
+		base.Get("gpuTelemetry").Drop("collector")
+		base.Get("gpuTelemetry").Drop("mode")
+	}
 	for _, name := range []string{"datasets", "phases"} {
 		// Every dataset and phase is compared with the plain one.
 		want := base.Get(name).Items[0]

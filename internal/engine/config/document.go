@@ -485,7 +485,7 @@ type GPUTelemetry struct {
 	Enabled     bool         `json:"enabled"`     // default true: exporters on this machine are read, and those of URLs
 	URLs        []secret.URL `json:"urls"`        // further pages of exporters
 	MetricsFile *string      `json:"metricsFile"` // CSV file with further fields of DCGM; nil = none
-	Collector   string       `json:"collector"`   // dcgm (default): pages of exporters; pynvml: nvidia-smi on this machine
+	Collector   string       `json:"collector"`   // dcgm (default): pages of exporters; pynvml, amdsmi: the cards of this machine
 	Mode        string       `json:"mode"`        // summary (default), realtime_dashboard
 	Interval    Seconds      `json:"interval"`    // between two readings of a page, at least; default 0.333
 	// seconds before the first phase in which the power of the idle accelerators is measured; 0 (default) = none

@@ -6,15 +6,16 @@ const gpuTelemetryPath = "benchmark.gpuTelemetry"
 
 // The collectors of GPU telemetry.
 const (
-	CollectorDCGM  = "dcgm"
-	CollectorLocal = "pynvml" // AIPerf's name for the cards of this machine
+	CollectorDCGM   = "dcgm"
+	CollectorNVIDIA = "pynvml" // AIPerf's name for NVIDIA's cards of this machine
+	CollectorAMD    = "amdsmi" // AIPerf's name for AMD's
 )
 
 // checkGPUTelemetry checks that the fields of the section agree with each other.
 func checkGPUTelemetry(in *input, g *GPUTelemetry) {
 	const urls, collector, mode = gpuTelemetryPath + ".urls", gpuTelemetryPath + ".collector", gpuTelemetryPath + ".mode"
-	if g.Collector == CollectorLocal && in.Has(urls) && len(g.URLs) > 0 {
-		in.Conflict(urls, "conflicts with the collector pynvml, which reads the cards of this machine")
+	if g.Collector != CollectorDCGM && in.Has(urls) && len(g.URLs) > 0 {
+		in.Conflict(urls, "conflicts with the collector "+g.Collector+", which reads the cards of this machine")
 	}
 	if in.Has(mode) && g.Mode == "realtime_dashboard" {
 		in.Warn(in.Where(mode), problem.CodeNoEffect, "%s: realtime_dashboard has no effect: "+

@@ -219,7 +219,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"negative cancellation delay", `phases: [{requests: 200, cancellation: {rate: 5, delay: -1}}]`, "#/benchmark/phases/0/cancellation/delay out-of-range"},
 	{"cancellation in a warm-up", `phases: [{name: warmup, requests: 2, cancellation: {rate: 5}}, {requests: 2}]`, "#/benchmark/phases/0/cancellation conflict"},
 	{"telemetry URLs", `gpuTelemetry: {urls: ["http://h h"]}`, "#/benchmark/gpuTelemetry/urls/0 out-of-range"},
-	{"telemetry collector", `gpuTelemetry: {collector: amdsmi}`, "#/benchmark/gpuTelemetry/collector unsupported-feature"},
+	{"telemetry collector", `gpuTelemetry: {collector: nvml}`, "#/benchmark/gpuTelemetry/collector bad-enum"},
 	{"telemetry of this machine and of others", `gpuTelemetry: {collector: pynvml, urls: "h:9400"}`, "#/benchmark/gpuTelemetry/urls conflict"},
 	{"telemetry file", `gpuTelemetry: {metricsFile: /nowhere.csv}`, "#/benchmark/gpuTelemetry/metricsFile file-not-allowed"},
 	{"metrics URLs", `serverMetrics: {urls: ["http://h h"]}`, "#/benchmark/serverMetrics/urls/0 out-of-range"},

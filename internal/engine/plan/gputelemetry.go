@@ -17,7 +17,7 @@ import (
 // GPUTelemetry describes what is read of accelerators. Without targets and without Local nothing is.
 type GPUTelemetry struct {
 	Targets []telemetry.Target // hold secrets
-	Local   bool               // nvidia-smi reads the cards of this machine
+	Local   telemetry.Local    // reads the cards of this machine; empty = they are not read
 	Period  time.Duration
 	Devices []string      // that count; empty = all
 	Extra   []gpu.Field   // further fields of DCGM
@@ -25,7 +25,7 @@ type GPUTelemetry struct {
 }
 
 // Reads reports whether anything is read.
-func (g *GPUTelemetry) Reads() bool { return g.Local || len(g.Targets) > 0 }
+func (g *GPUTelemetry) Reads() bool { return g.Local != "" || len(g.Targets) > 0 }
 
 // defaultExporters are the addresses at which AIPerf looks for exporters.
 func defaultExporters() []string { return []string{"localhost:9400", "localhost:9401"} }
@@ -37,13 +37,18 @@ func compileGPUTelemetry(c *compiler, p *Plan) {
 		return
 	}
 	p.GPUTelemetry = GPUTelemetry{
-		Period: g.Interval.Duration(), Devices: g.Devices, Local: g.Collector == config.CollectorLocal,
-		Idle: g.IdleBaseline.Duration(),
+		Period: g.Interval.Duration(), Devices: g.Devices, Idle: g.IdleBaseline.Duration(),
+	}
+	switch g.Collector {
+	case config.CollectorNVIDIA:
+		p.GPUTelemetry.Local = telemetry.SMI
+	case config.CollectorAMD:
+		p.GPUTelemetry.Local = telemetry.AMDSysfs
 	}
 	if g.MetricsFile != nil {
 		p.GPUTelemetry.Extra = c.readGPUFields(*g.MetricsFile)
 	}
-	if p.GPUTelemetry.Local {
+	if p.GPUTelemetry.Local != "" {
 		return
 	}
 	for _, host := range defaultExporters() {

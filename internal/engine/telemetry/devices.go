@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -20,7 +21,8 @@ const DefaultDevicePeriod = 333 * time.Millisecond
 // DeviceOptions configure what is read of accelerators.
 type DeviceOptions struct {
 	Period time.Duration // > 0 if there are pages
-	Local  bool          // the cards of this machine are read by nvidia-smi
+	Local  Local         // reads the cards of this machine; empty = they are not read
+	Files  fs.FS         // /sys/class/drm, for [AMDSysfs]; nil = that of this machine
 	Select []string      // devices that count; empty = all
 	Extra  []gpu.Field   // further fields of DCGM
 	Lines  io.WriteCloser
@@ -49,8 +51,8 @@ func (r *Recorder) MeasureIdle(ctx context.Context, length time.Duration) {
 func (r *Recorder) Devices() *gpu.Report {
 	m := r.moment()
 	out := &gpu.Report{Targets: []diagnose.Target{}, Phases: []gpu.Phase{}, Collector: "dcgm"}
-	if r.o.Devices.Local {
-		out.Collector = "nvidia-smi"
+	if local := r.o.Devices.Local; local != "" {
+		out.Collector = string(local)
 	}
 	var pages []gpu.Page
 	var sources []diagnose.Source

@@ -17,11 +17,17 @@ import (
 	"aiperfd/internal/engine/telemetry/window"
 )
 
-// smiProgram is the program that reads the cards of this machine.
-const smiProgram = "nvidia-smi"
+// Local is what reads the cards of this machine.
+type Local string
 
-// localURL is the address of the cards of this machine, in place of a page's.
-const localURL = "nvidia-smi://localhost"
+// The readers.
+const (
+	SMI      Local = "nvidia-smi" // a child
+	AMDSysfs Local = "amd-sysfs"  // files of the driver
+)
+
+// smiProgram is the program that reads the cards of NVIDIA.
+const smiProgram = string(SMI)
 
 const (
 	localSilence = 10 * time.Second       // after which the child is taken to hang
@@ -30,18 +36,21 @@ const (
 
 // newLocal returns the target of the cards of this machine.
 func newLocal(r *Recorder) *target {
-	u := &url.URL{Scheme: smiProgram, Host: "localhost"}
+	u := &url.URL{Scheme: string(r.o.Devices.Local), Host: "localhost"}
 	t := newTarget(r, &Target{Candidates: []*url.URL{u}, Given: true, Devices: true, Header: http.Header{}})
-	t.shown = localURL
-	t.refresh = gpu.SMIPeriod * time.Millisecond
+	t.shown = u.String()
+	t.refresh = gpu.LocalPeriod * time.Millisecond
 	return t
 }
 
-// runLocal reads the cards of this machine by a child until ctx ends. A child that ends or hangs is started again
-// after a pause.
+// runLocal reads the cards of this machine until ctx ends. A reader that ends or hangs is started again after a pause.
 func (t *target) runLocal(ctx context.Context) {
+	read := t.readSMI
+	if t.recorder.o.Devices.Local == AMDSysfs {
+		read = t.readSysfs
+	}
 	for ctx.Err() == nil {
-		if problem := t.readLocal(ctx); problem != nil && ctx.Err() == nil {
+		if problem := read(ctx); problem != nil && ctx.Err() == nil {
 			t.fail(problem)
 		}
 		timer := time.NewTimer(max(time.Second, t.backoff))
@@ -60,8 +69,8 @@ func (t *target) runLocal(ctx context.Context) {
 	}
 }
 
-// readLocal reads the lines of one child.
-func (t *target) readLocal(ctx context.Context) *trouble {
+// readSMI reads the lines of one child.
+func (t *target) readSMI(ctx context.Context) *trouble {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	path, err := exec.LookPath(smiProgram)

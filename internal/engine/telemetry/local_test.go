@@ -40,7 +40,7 @@ func readLocalFor(t *testing.T, script string, phase time.Duration) (got *gpu.Re
 	clock := bench.NewClock()
 	r := Start(Options{
 		Transport: transport.Options{Clock: clock}, Clock: clock, Period: DefaultPeriod, Secrets: redact.NewSet(), Log: zerolog.Nop(),
-		Devices: DeviceOptions{Period: DefaultDevicePeriod, Local: true, Lines: file},
+		Devices: DeviceOptions{Period: DefaultDevicePeriod, Local: SMI, Lines: file},
 	})
 	until := time.Now().Add(20 * time.Second)
 	for r.fetches() == 0 && !strings.Contains(script, "never") && time.Now().Before(until) {
@@ -84,7 +84,7 @@ func TestLocalCards(t *testing.T) {
 	if got == nil || got.Collector != "nvidia-smi" || got.Profiling == nil || len(got.Profiling.Devices) != 2 {
 		t.Fatalf("report: %+v", got)
 	}
-	if one := got.Targets[0]; one.State != diagnose.OK || one.URL != localURL {
+	if one := got.Targets[0]; one.State != diagnose.OK || one.URL != "nvidia-smi://localhost" {
 		t.Errorf("target: %+v", one)
 	}
 	for i, want := range []struct{ watts, memory float64 }{{300, 60}, {500, 0}} {
@@ -158,7 +158,7 @@ func TestNoLocalProgram(t *testing.T) {
 	clock := bench.NewClock()
 	r := Start(Options{
 		Transport: transport.Options{Clock: clock}, Clock: clock, Period: DefaultPeriod, Secrets: redact.NewSet(), Log: zerolog.Nop(),
-		Devices: DeviceOptions{Local: true},
+		Devices: DeviceOptions{Local: SMI},
 	})
 	r.Sync(t.Context())
 	last := r.Devices().Targets[0].LastError

@@ -133,7 +133,7 @@ func Start(o Options) *Recorder {
 		r.targets = append(r.targets, one)
 		r.working.Go(func() { one.run(ctx) })
 	}
-	if o.Devices.Local {
+	if o.Devices.Local != "" {
 		one := newLocal(r)
 		r.targets = append(r.targets, one)
 		r.working.Go(func() { one.runLocal(ctx) })
@@ -487,7 +487,7 @@ func (m *moment) pages(sources []diagnose.Source) *diagnose.Pages {
 			page.Profiling = src.History.Reduce(profiling, o.Slice)
 		}
 		if warmup.To > warmup.From {
-			page.Warmup = src.History.Reduce(warmup, 0)
+			page.Warmup = src.History.Reduce(warmup, o.Slice)
 		}
 		out.Pages = append(out.Pages, page)
 	}

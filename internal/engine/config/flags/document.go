@@ -180,6 +180,8 @@ func layOption(b *overlay, occ *occurrence) {
 		layStream(b, occ)
 	case "gpuTelemetry.urls":
 		layGPUTelemetry(b, occ)
+	case "serverMetrics.urls":
+		layServerMetrics(b, occ)
 	case "networkLatency.enabled", "networkLatency.meanMs", "networkLatency.pingInterval":
 		layNetworkLatency(b, occ, path)
 	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "otel.customResourceAttributes", "mlflow.tags",
@@ -288,15 +290,34 @@ func layGPUTelemetry(b *overlay, occ *occurrence) {
 		case strings.HasPrefix(item, "http") || strings.Contains(item, ":"):
 			pages.Items = append(pages.Items, tree.TextNode(item))
 		default:
-			b.fail(occ, problem.CodeBadEnum, problem.Clip(item)+": must be the URL of an exporter of GPU metrics, pynvml, dashboard, "+
-				"or a CSV file with fields of DCGM")
+			b.fail(occ, problem.CodeBadEnum, problem.Clip(item)+": must be the URL of an exporter of GPU metrics, pynvml, amdsmi, "+
+				"dashboard, or a CSV file with fields of DCGM")
 		}
 	}
 	if len(pages.Items) > 0 {
 		b.set("gpuTelemetry.urls", occ, pages)
 	}
-	if on := b.find("gpuTelemetry.enabled"); on != nil && on.Flag == "" { // the document switches it off
-		b.set("gpuTelemetry.enabled", occ, &tree.Node{Shape: tree.Boolean, Scalar: "true"})
+	turnOn(b, occ, "gpuTelemetry")
+}
+
+// layServerMetrics lays the pages of servers; without one, the metrics are read as they are without the flag.
+func layServerMetrics(b *overlay, occ *occurrence) {
+	if len(occ.values) > 0 {
+		if pages := b.value(occ); pages != nil {
+			b.set("serverMetrics.urls", occ, pages)
+		}
+	}
+	turnOn(b, occ, "serverMetrics")
+}
+
+// turnOn turns a section on that the document switches off.
+func turnOn(b *overlay, occ *occurrence, section string) {
+	on := section + ".enabled"
+	if off := b.find(on); off != nil && off.Flag == "" {
+		b.set(on, occ, &tree.Node{Shape: tree.Boolean, Scalar: "true"})
+	}
+	if len(occ.values) == 0 && b.find(section+".urls") == nil { // so that it conflicts with the flag that turns the section off
+		b.set(section+".urls", occ, tree.ListNode())
 	}
 }
 

@@ -218,7 +218,7 @@ func (f *Flags) record(i int, spelling string, o option, values []string, inline
 	case o.status == refused:
 		f.refused = append(f.refused, occ)
 		return
-	case o.kind != optBool && len(values) == 0:
+	case o.kind != optBool && len(values) == 0 && !o.bare:
 		f.problem(i, spelling, problem.CodeRequired, "%s", strings.TrimSuffix(spelling+": needs a value; "+o.why, "; "))
 		return
 	}

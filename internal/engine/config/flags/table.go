@@ -49,6 +49,7 @@ type option struct {
 	status optionStatus
 	why    string // inert: the reason; "" = that of a program of one process; refused: what to know besides
 	extra  bool   // refused: it only adds files or destinations, so that --ignore-unsupported leaves it out
+	bare   bool   // without a value it turns its section on
 	redact redact.FlagKind
 
 	// Of flags.md, which has the names too.
@@ -293,7 +294,8 @@ func optionRows() []option {
 		},
 		{names: "--server-metrics-formats", kind: optWords, path: "serverMetrics.formats"},
 		{names: "--mlflow-artifact-glob", kind: optWords, path: "mlflow.artifactGlobs"},
-		{names: "--gpu-telemetry", kind: optWords, path: "gpuTelemetry.urls", redact: redact.URLs},
+		{names: "--server-metrics", kind: optWords, path: "serverMetrics.urls", redact: redact.URLs, bare: true},
+		{names: "--gpu-telemetry", kind: optWords, path: "gpuTelemetry.urls", redact: redact.URLs, bare: true},
 		{names: "--no-gpu-telemetry", kind: optBool, path: "gpuTelemetry.enabled"},
 		{names: "--otel-receive", kind: optBool, path: "otel.receive"},
 		{names: "--no-path-telemetry", kind: optBool, path: "path.enabled"},

@@ -126,7 +126,7 @@ func documentFields() []section {
 			{Path: "enabled", Value: true, Flags: "--no-gpu-telemetry"},
 			{Path: "urls", MaxLength: 100, Forms: []Form{FormElement}, Flags: "--gpu-telemetry"},
 			{Path: "metricsFile", MinLength: 1, Form: "file", Flags: "--gpu-telemetry"},
-			{Path: "collector", Choices: "dcgm pynvml", Lacked: "amdsmi", Value: "dcgm", Flags: "--gpu-telemetry"},
+			{Path: "collector", Choices: "dcgm pynvml amdsmi", Value: "dcgm", Flags: "--gpu-telemetry"},
 			{Path: "mode", Choices: "summary realtime_dashboard", Value: "summary", Flags: "--gpu-telemetry"},
 			{Path: "interval", Value: 0.333, Least: new(0.01), Most: new(300.0)},
 			{Path: "devices", MaxLength: 100, Forms: []Form{FormElement}, Flags: "--gpu-devices"},

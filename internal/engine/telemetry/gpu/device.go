@@ -97,6 +97,7 @@ func identify(page *Page, family string, g *window.Group) (id Identity, ok bool)
 		id.PCI, id.Device = g.Label("pci_bus_id"), g.Label("device")
 	case strings.HasPrefix(family, "gpu_") && g.Label("gpu_id") != "":
 		id.Vendor, id.UUID, id.Name = AMD, label("gpu_uuid", "serial_number"), label("card_series", "card_model")
+		id.PCI, id.Device = g.Label("pci_bus_id"), g.Label("device")
 		if g.Label("gpu_compute_partition_type") != "" && !slices.Contains([]string{"none", "spx"}, g.Label("gpu_compute_partition_type")) {
 			id.Instance, id.Profile = g.Label("gpu_partition_id"), g.Label("gpu_compute_partition_type")
 		}

@@ -72,7 +72,8 @@ func Fields() []Field {
 		{"energy", "J", "Energy that the card has used, by its counter.", Total, true, []Source{
 			scaled(prefix("TOTAL_ENERGY_CONSUMPTION"), 1e3), plain(prefix("GPU_ENERGY_JOULES_TOTAL")), scaled("gpu_energy_consumed", 1e6),
 		}},
-		{"power_limit", "W", "Power that the card may draw.", Level, true, dcgm("POWER_MGMT_LIMIT", "POWER_MGMT_LIMIT_WATTS")},
+		{"power_limit", "W", "Power that the card may draw.", Level, true,
+			append(dcgm("POWER_MGMT_LIMIT", "POWER_MGMT_LIMIT_WATTS"), plain("gpu_power_cap"))}, // which [SysfsPage] has
 		{"util", "%", "Share of the time during which a kernel ran.", Level, false, append(dcgm("GPU_UTIL"), plain("gpu_gfx_activity"))},
 		{"sm_active", "ratio", "Share of the cycles in which a multiprocessor had work.", Level, false, dcgm("PROF_SM_ACTIVE")},
 		{"tensor_active", "ratio", "Share of the cycles in which the tensor pipe was active.", Level, false,

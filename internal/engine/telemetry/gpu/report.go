@@ -13,8 +13,8 @@ import (
 // Report is what is known of the accelerators; result.json and the API have it.
 type Report struct {
 	Targets   []diagnose.Target `json:"targets"`
-	Collector string            `json:"collector" enums:"dcgm,nvidia-smi"` // what was read
-	Phases    []Phase           `json:"phases"`                            // those that ended, in order; empty = no device was seen
+	Collector string            `json:"collector" enums:"dcgm,nvidia-smi,amd-sysfs"` // what was read
+	Phases    []Phase           `json:"phases"`                                      // those that ended, in order; empty = no device was seen
 	// Profiling is all profiling phases together, from the first start to the last end; nil = no device was seen.
 	Profiling *Phase   `json:"profiling,omitempty"`
 	Idle      *Phase   `json:"idle,omitempty"`   // before the first phase, while nothing was sent; nil = it was not measured

@@ -20,8 +20,8 @@ func smiFields() [][2]string {
 	}
 }
 
-// SMIPeriod is the time between two rounds of nvidia-smi, in milliseconds.
-const SMIPeriod = 200
+// LocalPeriod is the time between two readings of the cards of this machine, in milliseconds.
+const LocalPeriod = 200
 
 // SMIArguments returns the arguments with which nvidia-smi writes a line per card again and again.
 func SMIArguments() []string {
@@ -29,7 +29,7 @@ func SMIArguments() []string {
 	for _, f := range smiFields() {
 		names = append(names, f[0])
 	}
-	return []string{"--query-gpu=" + strings.Join(names, ","), "--format=csv,noheader,nounits", "-lms", strconv.Itoa(SMIPeriod)}
+	return []string{"--query-gpu=" + strings.Join(names, ","), "--format=csv,noheader,nounits", "-lms", strconv.Itoa(LocalPeriod)}
 }
 
 // SMIRounds collects lines of nvidia-smi to rounds, which have a line per card.
