@@ -158,7 +158,8 @@ func (s *session) admitAt(due time.Duration) {
 	s.due, s.permit = due, c.clock.Now()
 }
 
-// buildTurn prepares a turn before it is due: body, headers and record.
+// buildTurn prepares a turn before it is due: body, headers and record. Messages that are written when they are sent
+// are not written yet: they may be megabytes, and the turn may be due in minutes.
 func (s *session) buildTurn(n int) {
 	s.OneToken = s.env.isCacheWarmup()
 	turns := s.Conversation.Turns
@@ -174,9 +175,17 @@ func (s *session) buildTurn(n int) {
 		rec.Lineage = &bench.Lineage{Depth: s.depth, Root: s.root.correlation}
 	}
 	s.next = preparedTurn{rec: rec, request: transport.Request{Session: s.correlation}}
-	s.next.items, s.next.err = s.env.work.encodeTurn(&s.Dialogue, rec, &s.next.request)
-	if !s.env.work.Spread.Late() {
-		s.env.work.addressTo(s.target, rec, &s.next.request)
+	if turns[n].Script == nil {
+		s.encodeNext()
+	}
+}
+
+// encodeNext writes body and headers of the turn that is prepared.
+func (s *session) encodeNext() {
+	e, next := s.env, &s.next
+	next.items, next.err = e.work.encodeTurn(&s.Dialogue, next.rec, &next.request)
+	if !e.work.Spread.Late() {
+		e.work.addressTo(s.target, next.rec, &next.request)
 	}
 }
 
@@ -186,6 +195,9 @@ func (s *session) completeTurn() {
 	e, next := s.env, &s.next
 	s.reached = next.rec.Turn + 1
 	next.rec.Phase = e.phase.Index
+	if s.Conversation.Turns[next.rec.Turn].Script != nil {
+		s.encodeNext()
+	}
 	if e.work.Spread.Late() {
 		e.work.addressTo(e.work.chooseTarget(&s.target), next.rec, &next.request)
 	}

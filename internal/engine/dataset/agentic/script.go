@@ -127,11 +127,11 @@ type script struct {
 
 var _ bench.Script = (*script)(nil)
 
-// bytesPerToken is what a token of the corpus takes at most on average, inside a JSON string.
-const bytesPerToken = 6
-
 // Size implements [bench.Script].
-func (s *script) Size() int { return int(s.in)*bytesPerToken + 64 }
+func (s *script) Size() int {
+	const spare, frames = 1.05, 4 << 10 // of texts longer than the average; of the messages around them
+	return int(float64(s.in)*s.strand.play.texts.tokenSize*spare) + frames
+}
 
 // Tokens implements [bench.Script].
 func (s *script) Tokens(m bench.Mark) bench.Tokens {

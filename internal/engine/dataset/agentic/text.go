@@ -31,10 +31,12 @@ type blockTexts struct {
 	ring  *tokenizer.WordRing
 	count func(text string) int
 	json  []byte
-	block int
-	heads windows
-	rests windows // empty = a block is its first part
-	key   [sha256.Size]byte
+	// tokenSize is how many bytes of json a token has on average.
+	tokenSize float64
+	block     int
+	heads     windows
+	rests     windows // empty = a block is its first part
+	key       [sha256.Size]byte
 }
 
 // window is a part of the corpus.
@@ -133,6 +135,7 @@ func (t *blockTexts) cut(head int) {
 		t.json = appendInside(t.json, word)
 	}
 	tokens, starts = append(tokens, total), append(starts, len(t.json))
+	t.tokenSize = float64(len(t.json)) / float64(max(total, 1))
 	find := func(n int, wanted func(word int) bool) (list []window) {
 		end := 0
 		for i := range first {
