@@ -46,9 +46,9 @@ def local(word, parent):
     if word == "abc123def456":
         return parent
     word = word.replace("localhost:4318", f"127.0.0.1:{PORTS['otel']}").replace("localhost:5000", f"127.0.0.1:{PORTS['mlflow']}")
-    word = re.sub(r"^(http://)?(node\d|localhost):9400(/metrics)?$", rf"\1{server}/dcgm/metrics", word)
-    word = re.sub(r"^(http://)?(localhost|node-?\d|head-node):(8081|8002|9007|9009)(/metrics)?$", rf"\1{server}/metrics", word)
-    return re.sub(r"^(http://)?(localhost|node-\d|head-node):8000", rf"\1{server}", word)
+    word = re.sub(r"^(http://)?(node\d|localhost):9400(/metrics)?$", rf"\g<1>{server}/dcgm/metrics", word)
+    word = re.sub(r"^(http://)?(localhost|node-?\d|head-node):(8081|8002|9007|9009)(/metrics)?$", rf"\g<1>{server}/metrics", word)
+    return re.sub(r"^(http://)?(localhost|node-\d|head-node):8000", rf"\g<1>{server}", word)
 
 
 class Accepting(http.server.BaseHTTPRequestHandler):
