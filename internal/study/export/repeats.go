@@ -17,7 +17,7 @@ import (
 )
 
 // RepeatsQuestion is what repeats of a document answer.
-const RepeatsQuestion = "How large is it in this configuration, and how sure is that?"
+const RepeatsQuestion = "How large are the numbers of this configuration, and how sure are they?"
 
 // The verdicts on repeats.
 const (
