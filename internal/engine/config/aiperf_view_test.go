@@ -110,7 +110,8 @@ func TestInput(t *testing.T) {
 		`"datasets":[{"name":"main","type":"synthetic","entries":66,"random_seed":7,"prompts":{"isl":{"mean":60,"stddev":20},"osl":{"mean":30,"stddev":0}}}],` +
 		`"phases":[{"name":"warmup","kind":"warmup","type":"concurrency","exclude_from_results":true,"requests":6,"concurrency":4},` +
 		`{"name":"profiling","kind":"profiling","type":"concurrency","requests":60,"concurrency":4}],` +
-		`"artifacts":{"raw":true},"slos":{"time_to_first_token":110},"tokenizer":{"name":"builtin"},"otel":{},"mlflow":{},"wandb":{},"runtime":{"ui":"none"}}`
+		`"artifacts":{"raw":true},"slos":{"time_to_first_token":110},"tokenizer":{"name":"builtin"},` +
+		`"server_metrics":{"enabled":true,"urls":[],"formats":["json","csv"]},"otel":{},"mlflow":{},"wandb":{},"runtime":{"ui":"none"}}`
 	if diff := cmp.Diff(want, string(encodeView(InputConfig(d)))); diff != "" {
 		t.Errorf("Input (-want +got):\n%s", diff)
 	}
