@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"aiperfd/internal/engine/regular"
 )
@@ -125,6 +128,63 @@ type SweepEdge struct {
 	Readings []Reading `json:"readings"` // of all limits
 	// Valid means that the load generator distorted none of the deciding numbers.
 	Valid bool `json:"valid"`
+}
+
+// Undecided says which side of a boundary may be on the other one, and why: its runs differ by more than it is
+// away from a limit, or have too few requests. A value is within the limits if it keeps each of them, and beyond
+// them if it breaks one. Empty if the boundaries are decided, as far as is known.
+func (s *Sweep) Undecided() []string {
+	var out []string
+	if s.Search == nil {
+		return out
+	}
+	for i := range s.Search.Boundaries {
+		b := &s.Search.Boundaries[i]
+		for _, edge := range []*SweepEdge{b.Pass, b.Fail} {
+			if edge == nil {
+				continue
+			}
+			if why := s.undecided(edge); len(why) > 0 {
+				at := strconv.FormatFloat(edge.Value, 'f', -1, 64)
+				out = append(out, fmt.Sprintf("Not decided at %s: %s.", at, strings.Join(why, "; ")))
+			}
+		}
+	}
+	return out
+}
+
+func (s *Sweep) undecided(edge *SweepEdge) (why []string) {
+	breaks := slices.ContainsFunc(edge.Readings, func(r Reading) bool { return !r.Met })
+	for i := range edge.Readings {
+		r := &edge.Readings[i]
+		if breaks && r.Met {
+			continue
+		}
+		text := s.unsure(edge, r)
+		if breaks && text == "" {
+			return nil // this limit is certainly broken
+		}
+		if text != "" && !slices.Contains(why, text) {
+			why = append(why, text)
+		}
+	}
+	return why
+}
+
+// unsure says why a reading does not decide a limit; empty if it does. Distorted numbers are named elsewhere.
+func (s *Sweep) unsure(edge *SweepEdge, r *Reading) string {
+	name := r.Metric + " " + r.Statistic
+	if strings.HasPrefix(r.Doubt, "too few") {
+		return name + " has " + r.Doubt
+	}
+	if edge.Row < 0 || edge.Row >= len(s.Rows) {
+		return ""
+	}
+	e, ok := s.Rows[edge.Row].Metrics[r.Metric].Statistics[r.Statistic]
+	if ok && e.Runs > 1 && e.Low <= r.Threshold && r.Threshold <= e.High {
+		return "the interval of " + name + " over the runs contains the limit"
+	}
+	return ""
 }
 
 // Sweep returns the summary of the sweep in this folder. A run that is no sweep has none.

@@ -123,6 +123,7 @@ func (p *performance) Cancel(ctx context.Context, c run.CancelRequest) (first bo
 	for _, child := range active {
 		ofCell := c
 		ofCell.Deadline = false // it is that of the study
+		ofCell.Reason = cmp.Or(c.Reason, "the study that it belongs to was cancelled")
 		if _, _, err := p.opts.Runner.Cancel(ctx, child, ofCell); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
 			p.opts.Log.Error().Err(err).Str("run", child).Msg("cancel cell")
 		}

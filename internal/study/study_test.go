@@ -142,13 +142,13 @@ func (r *runner) Wait(ctx context.Context, id string) (*run.Run, error) {
 	return r.Get(ctx, id)
 }
 
-func (r *runner) Cancel(ctx context.Context, id string, _ run.CancelRequest) (*run.Run, bool, error) {
+func (r *runner) Cancel(ctx context.Context, id string, c run.CancelRequest) (*run.Run, bool, error) {
 	q, err := r.Get(ctx, id)
 	if err != nil {
 		return nil, false, err
 	}
 	end := *q
-	end.State, end.StateReason = bench.StateCancelled, "cancelled"
+	end.State, end.StateReason = bench.StateCancelled, c.Reason
 	r.finish(&end)
 	return &end, true, nil
 }
@@ -451,6 +451,33 @@ func TestCancel(t *testing.T) {
 		}
 		time.Sleep(length) // until the runner of this test has ended
 	})
+}
+
+// A run that was cancelled with its study says so.
+func TestCancelledCells(t *testing.T) {
+	for reason, want := range map[string]string{"": "the study that it belongs to was cancelled", "enough": "enough"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRunner(t)
+			s, stop := begin(t, r)
+			defer stop()
+			parent := submit(t, s, "multiRun: {numRuns: 2}")
+			time.Sleep(length / 2)
+			if _, _, err := s.Cancel(t.Context(), parent.ID, run.CancelRequest{Reason: reason}); err != nil {
+				t.Fatal(err)
+			}
+			wait(t, s, parent.ID)
+			cells, err := cellsOf(t.Context(), r, parent.ID)
+			if err != nil || len(cells) != 1 {
+				t.Fatalf("%d cells, %v", len(cells), err)
+			}
+			for _, c := range cells {
+				if c.StateReason != want {
+					t.Errorf("cancelled for %q: the cell says %q, want %q", reason, c.StateReason, want)
+				}
+			}
+			time.Sleep(length) // until the runner of this test has ended
+		})
+	}
 }
 
 // Another process goes on at the first cell that has not ended, and comes to the same

@@ -153,22 +153,27 @@ func beginning(word string, width int) string {
 }
 
 // Hang joins words to lines of at most width columns, and never splits a word. joint is what
-// stands between two lines: a line break and the indent of the next line.
+// stands between two lines: a line break and the indent of the next line. An empty word is one more blank between its
+// neighbors if they are on one line.
 func Hang(words []string, width int, joint string) string {
 	indent := len(joint) - strings.LastIndexByte(joint, '\n') - 1
 	var out strings.Builder
-	used := 0
+	used, blanks := 0, 1
 	for i, word := range withUnits(words, width) {
 		w := Width(word)
 		switch {
 		case i == 0:
-		case used+1+w > width:
+		case word == "":
+			blanks++
+			continue
+		case used+blanks+w > width:
 			out.WriteString(joint)
 			used = indent
 		default:
-			out.WriteByte(' ')
-			used++
+			out.WriteString(strings.Repeat(" ", blanks))
+			used += blanks
 		}
+		blanks = 1
 		out.WriteString(word)
 		used += w
 	}

@@ -24,10 +24,11 @@ func byPhase(s *run.Snapshot) table {
 			continue
 		}
 		value := func(tag string, stat metric.Stat) string {
-			if v, ok := p.Metrics.Value(tag, stat); ok {
-				return view.Compact(&v)
+			v, ok := p.Metrics.Value(tag, stat)
+			if !ok {
+				return view.Absent
 			}
-			return view.Absent
+			return starred(view.Compact(&v), !p.Metrics.Find(tag).Confidence.Supported(stat))
 		}
 		t.Rows = append(t.Rows, []string{
 			p.Stats.Name, strconv.FormatInt(p.Stats.Completed-p.Stats.Errors, 10), strconv.FormatInt(p.Stats.Errors, 10),
@@ -39,6 +40,7 @@ func byPhase(s *run.Snapshot) table {
 	if len(t.Rows) < 2 {
 		t.Rows = nil
 	}
+	t.More = starNote(t.Rows, 1)
 	return t
 }
 

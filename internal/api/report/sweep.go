@@ -72,6 +72,9 @@ func (t *text) pairedText(a *results.Answer) {
 func answer(s *results.Sweep) []string {
 	out := slices.Clone(s.Findings)
 	if s.Search != nil {
+		if s.Search.Planner != sweep.Capacity { // its answer is an estimate of all probes
+			out = append(s.Undecided(), out...)
+		}
 		if s.Search.ReasonText != "" {
 			out = append(out, "The search ended: "+s.Search.ReasonText+".")
 		}
@@ -221,12 +224,7 @@ func sweepRows(s *results.Sweep) table {
 		t.More += "Pareto: no other value, of those with valid numbers, has both more requests per second and a lower " +
 			metricName(s.LatencyMetric) + " p99. "
 	}
-	if slices.ContainsFunc(t.Rows, func(row []string) bool {
-		return slices.ContainsFunc(row[3:], func(text string) bool { return strings.Contains(text, "*") })
-	}) {
-		t.More += "* after a percentile: a run has too few independent requests for it."
-	}
-	t.More = strings.TrimSpace(t.More)
+	t.More = strings.TrimSpace(t.More + starNote(t.Rows, 3))
 	return t
 }
 

@@ -297,8 +297,26 @@ func (c *content) latencies() table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.More = intervalNote(t.Rows)
+	t.More = strings.TrimSpace(intervalNote(t.Rows) + " " + starNote(t.Rows, 2))
 	return t
+}
+
+// starred marks a percentile of too few requests.
+func starred(value string, few bool) string {
+	if few {
+		value += "*"
+	}
+	return value
+}
+
+// starNote explains the stars of a table with so many columns of text, if it has some.
+func starNote(rows [][]string, columns int) string {
+	for _, row := range rows {
+		if slices.ContainsFunc(row[columns:], func(cell string) bool { return strings.Contains(cell, "*") }) {
+			return "* after a percentile: there are too few independent requests for it."
+		}
+	}
+	return ""
 }
 
 // intervalNote explains the intervals of a table that has some.
@@ -341,17 +359,16 @@ func statistic(m *compare.Metric, name string) *compare.Value {
 
 // withInterval returns a value with its confidence interval, if it has one.
 func withInterval(v *compare.Value) string {
-	switch {
-	case v == nil:
+	if v == nil {
 		return view.Absent
-	case v.Interval == nil:
-		return view.Compact(v.Value)
 	}
-	value, low, high := view.Compact(v.Value), view.Compact(&v.Interval[0]), view.Compact(&v.Interval[1])
-	if low == high && value == low {
-		return value
+	text := view.Compact(v.Value)
+	if in := v.Interval; in != nil {
+		if low, high := view.Compact(&in[0]), view.Compact(&in[1]); low != high || text != low {
+			text += fmt.Sprintf(" (%s–%s)", low, high)
+		}
 	}
-	return fmt.Sprintf("%s (%s–%s)", value, low, high)
+	return starred(text, v.Unsupported)
 }
 
 // objectives returns which objectives a run met.

@@ -69,6 +69,8 @@ type Record struct {
 	Current *float64 `json:"current"`
 	Count   *int64   `json:"count"`
 	Sum     *float64 `json:"sum"`
+	// Unsupported are the percentiles of a final result with fewer than five effective values beyond them.
+	Unsupported []string `json:"unsupported_percentiles,omitempty"`
 }
 
 // Metrics is the body of GET /api/metrics.
@@ -188,7 +190,7 @@ func NewRecords(rs metric.Results) []Record {
 			Tag: rs[i].Def.Tag, Header: s.Header, Unit: s.Unit, Avg: s.Avg,
 			P1: s.P1, P5: s.P5, P10: s.P10, P25: s.P25, P50: s.P50, P75: s.P75, P90: s.P90,
 			P95: s.P95, P99: s.P99, Min: s.Min, Max: s.Max, Std: s.Std, Current: s.Current,
-			Count: s.Count, Sum: s.Sum,
+			Count: s.Count, Sum: s.Sum, Unsupported: s.Unsupported,
 		})
 	}
 	return out

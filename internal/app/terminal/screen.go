@@ -74,13 +74,25 @@ func (s *Screen) Show(status ...string) error {
 }
 
 // wrap breaks a line that is wider than the terminal; the rows after the first are
-// indented. A word is never split.
+// indented. A word is never split, nor is a name with its number: two blanks stand between
+// these, as in "TTFT p99 24.0 ms  latency p99 118 ms".
 func (s *Screen) wrap(line string) string {
 	width := s.width()
 	if width == 0 || view.Width(line) <= width {
 		return line
 	}
-	return view.Hang(strings.Split(line, " "), width, "\n    ")
+	var words []string
+	for i, part := range strings.Split(line, "  ") {
+		if i > 0 {
+			words = append(words, "") // a second blank
+		}
+		if view.Width(part) <= width/2 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Split(part, " ")...)
+		}
+	}
+	return view.Hang(words, width, "\n    ")
 }
 
 // erase removes the status. A terminal that has become narrower shows its lines

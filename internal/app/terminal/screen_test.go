@@ -127,12 +127,12 @@ func TestServerTextIsHarmless(t *testing.T) {
 	}
 }
 
-// A line of a sweep is wrapped between words: a number that is cut is another number.
+// A line of a sweep is wrapped between numbers with their names: a number that is cut is another number.
 func TestPrintWraps(t *testing.T) {
 	var out strings.Builder
 	p := Progress{Draw: true, Screen: &Screen{out: &out, width: func() int { return 80 }}}
 	p.Print("[4/9] concurrency 4 (run 2)  63.0 req/s  8,064 tok/s  TTFT p99 24.0 ms  latency p99 118 ms")
-	want := "[4/9] concurrency 4 (run 2)  63.0 req/s  8,064 tok/s  TTFT p99 24.0 ms  latency\n    p99 118 ms\n"
+	want := "[4/9] concurrency 4 (run 2)  63.0 req/s  8,064 tok/s  TTFT p99 24.0 ms\n    latency p99 118 ms\n"
 	if got := out.String(); got != want {
 		t.Errorf("printed %q, want %q", got, want)
 	}

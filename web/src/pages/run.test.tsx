@@ -140,6 +140,15 @@ test("the alarm names the numbers that are distorted, and is no alarm for number
   expect([...page.querySelectorAll(".tile .doubt")].map((d) => text(d.closest(".tile"))[0])).toEqual(["L"]);
 });
 
+test("a run that was cancelled says why, if that is more than that it was cancelled", async () => {
+  const reason = (page: Element) => [...page.querySelectorAll("p.notice")].map(text).join();
+  let page = open({ run: { state: "cancelled", state_reason: "the answer is known" } });
+  await eventually(() => expect(reason(page)).toBe("Cancelled: the answer is known."));
+  page = open({ run: { state: "cancelled", state_reason: "cancelled" } });
+  await eventually(() => expect(page.querySelector(".tile")).not.toBeNull());
+  expect(reason(page)).toBe("");
+});
+
 test("an open loop has what was asked and served, the backlog, and latencies from the due time", async () => {
   const saturation = {
     phase: "first",

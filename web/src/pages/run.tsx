@@ -223,9 +223,17 @@ interface Alarmed {
   metrics: Record<string, Stats>;
 }
 
+/** reasonOf says why a run is in its state; empty if the state or an error says it. */
+function reasonOf(run: Run): string {
+  const text = run.state_reason;
+  if (!text || run.error || text === run.state || run.state === "completed") return "";
+  return ended(run.state) ? `${format.sentence(run.state)}: ${text}.` : text;
+}
+
 /** Alarms are what a reader must know before the numbers. */
 function Alarms({ run, metrics }: Alarmed & { run: Run }): JSX.Element {
   const client = run.client;
+  const reason = reasonOf(run);
   return (
     <>
       {run.error && (
@@ -234,9 +242,9 @@ function Alarms({ run, metrics }: Alarmed & { run: Run }): JSX.Element {
         </div>
       )}
       {client && <ClientAlarm client={client} metrics={metrics} />}
-      {run.state_reason && !ended(run.state) && (
+      {reason && (
         <p class="notice" role="status">
-          {run.state_reason}
+          {reason}
         </p>
       )}
       {(run.warnings?.length ?? 0) > 0 && (

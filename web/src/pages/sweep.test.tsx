@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { Run } from "../api/client";
 import { answer, card, eventually, show, text } from "../testing/page";
+import { FakePlot } from "../testing/plot";
 import { SweepPart } from "./sweep";
 
 vi.mock("uplot", async () => ({ default: (await import("../testing/plot")).FakePlot }));
@@ -111,6 +112,15 @@ test("a search that was cancelled stands where it was", async () => {
   await eventually(() => expect(text(page.querySelector(".phase"))).toBe("runs 8 of at most 16 ended · cancelled"));
 });
 
+test("two servers that are measured at the same time are no runs of which none has ended", async () => {
+  const progress = { cells_total: 2, cells_done: 0, cells_failed: 0 };
+  let page = open(sweep([], { type: "ab" }), progress, "running");
+  await eventually(() => expect(text(page)).toContain("the runs of both servers go on"));
+  expect(page.querySelector("[role=progressbar]")!.hasAttribute("aria-valuenow")).toBe(false);
+  page = open(sweep([], { type: "ab" }), { ...progress, cells_done: 2 });
+  await eventually(() => expect(text(page)).toContain("2 of 2 ended · complete"));
+});
+
 test("an answer that rests on a distorted probe says so", async () => {
   const page = open(search(false), { cells_total: 16, cells_done: 8 });
   await eventually(() => expect(text(page.querySelector(".headline"))).toContain("a deciding probe is distorted"));
@@ -162,6 +172,34 @@ test("a sweep is drawn against its load, per user and against latency, and every
     "Output tokens/s against TTFT p99",
   ]);
   for (const chart of charts(page)) for (const n of [1, 8, 32]) expect(chart).toContain(`concurrency ${n}: `);
+});
+
+test("a point whose place is distorted counts for nothing, whichever of its numbers it is", async () => {
+  const distorted = row(8, "measured", 600, 60);
+  distorted.metrics.time_to_first_token.statistics.p99 = { ...estimate(60), distorted: true } as never;
+  const page = open(sweep([row(1, "measured", 100, 20), distorted]), { cells_total: 6, cells_done: 6 });
+  await eventually(() => expect(charts(page)).toHaveLength(4));
+  const excluded = [...page.querySelectorAll(".chart")].map((c) => c.querySelector(".k-excluded") !== null);
+  expect(excluded).toEqual([true, false, false, true]);
+});
+
+test("a point of a sweep leads to its run", async () => {
+  FakePlot.made.splice(0);
+  const page = open(sweep([row(1, "measured", 100, 20), row(8, "measured", 600, 60)]), {
+    cells_total: 6,
+    cells_done: 6,
+  });
+  await eventually(() => expect(charts(page)).toHaveLength(4));
+  const u = FakePlot.made[0]!;
+  const call = (hook: "ready" | "setCursor") => {
+    for (const f of u.options.hooks![hook]!) f?.(u as never);
+  };
+  call("ready");
+  Object.assign(u.cursor, { left: 8, top: 60 }); // of concurrency 8, whose TTFT p99 is 60 ms
+  call("setCursor");
+  u.over.click();
+  await eventually(() => expect(location.hash).toBe("#/runs/c8-0"));
+  location.hash = "";
 });
 
 test("a sweep of any number of values has the interval of each", async () => {

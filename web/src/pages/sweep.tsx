@@ -80,7 +80,7 @@ export function SweepPart({ run }: { run: Run }): JSX.Element {
   const over = ended(run.state);
   return (
     <>
-      <Progress run={run} search={Boolean(sweep?.search)} />
+      <Progress run={run} search={Boolean(sweep?.search)} paired={sweep?.type === "ab"} />
       {sweep?.type === "ab" ? (
         <>
           <PairedAnswer run={run} live={!over} />
@@ -108,8 +108,15 @@ export function SweepPart({ run }: { run: Run }): JSX.Element {
   );
 }
 
+interface ProgressProps {
+  run: Run;
+  search: boolean;
+  /** its runs go on at the same time */
+  paired: boolean;
+}
+
 /** Progress shows how many runs of the plan have ended. A search performs fewer than it may, which is no lack. */
-function Progress({ run, search }: { run: Run; search: boolean }): JSX.Element | null {
+function Progress({ run, search, paired }: ProgressProps): JSX.Element | null {
   const p = run.progress;
   if (!p?.cells_total) return null;
   const done = p.cells_done ?? 0,
@@ -118,15 +125,15 @@ function Progress({ run, search }: { run: Run; search: boolean }): JSX.Element |
     complete = run.state === "completed";
   const most = search ? "at most " : "";
   const of = complete && search ? "" : ` of ${most}${format.count(p.cells_total)}`;
-  const percent = complete ? 100 : (100 * done) / p.cells_total;
+  const both = paired && run.state === "running" && done === 0;
+  const percent = complete ? 100 : both ? null : (100 * done) / p.cells_total;
   return (
     <section class="phases" aria-label="Progress">
       <div class={"phase " + (over && !complete ? run.state : "")}>
         <span class="name">runs</span>
-        <ProgressBar percent={percent} label="runs" failed={done ? (percent * failed) / done : 0} />
+        <ProgressBar percent={percent} label="runs" failed={done ? ((percent ?? 0) * failed) / done : 0} />
         <span class="figures">
-          {format.count(done)}
-          {of} ended
+          {both ? "the runs of both servers go on" : `${format.count(done)}${of} ended`}
           {failed ? ` · ${format.count(failed)} failed` : ""}
           {over && ` · ${complete ? "complete" : run.state}`}
         </span>
@@ -302,7 +309,7 @@ function points(rows: Row[], place: Place, objective: Objective | null): Point[]
         ...across,
         label: short(row),
         title: row.name,
-        kind: y.distorted ? "excluded" : kindOf(row),
+        kind: y.distorted || of?.distorted ? "excluded" : kindOf(row),
         faint: objective !== null && !keeps(row, objective),
         href: link("runs/" + (row.runs.find((r) => r.id && !r.failure)?.id ?? "")),
       },
