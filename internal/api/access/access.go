@@ -10,19 +10,20 @@ import (
 	"net"
 )
 
-// Scope is what a token permits. Each scope includes those before it. The zero Scope
-// permits nothing.
+// Scope is what a token permits. Each scope from Read on includes those before it,
+// but for Worker, which is beside them. The zero Scope permits nothing.
 type Scope uint8
 
 // The scopes.
 const (
 	Open   Scope = iota + 1 // what everybody may do, without a token
+	Worker                  // join as a worker; of the API what everybody may do
 	Read                    // see runs, results and metrics
 	Submit                  // start runs; cancel and delete runs that the token has started
 	Admin                   // cancel and delete all runs, and shut down
 )
 
-// Scopes returns the scopes that a token may have, the smallest first.
+// Scopes returns the scopes that a token may have for the API, the smallest first.
 func Scopes() []Scope { return []Scope{Read, Submit, Admin} }
 
 // String returns the name of the scope in token files.
@@ -30,6 +31,8 @@ func (s Scope) String() string {
 	switch s {
 	case Open:
 		return "open"
+	case Worker:
+		return "worker"
 	case Read:
 		return "read"
 	case Submit:

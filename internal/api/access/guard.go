@@ -243,6 +243,21 @@ func (g *Guard) identify(r *http.Request) Identity {
 	return Identity{scope: Open}
 }
 
+// Worker returns the name of the token of a worker, and how many workers may be connected
+// with it at once. The time that it takes depends on the number of tokens and the length
+// of the text only.
+func (g *Guard) Worker(text string) (name string, most int, ok bool) {
+	ts := g.tokens.Load()
+	if ts == nil || len(text) > maxToken {
+		return "", 0, false
+	}
+	t, known := ts.find(text)
+	if !known || t.Scope != Worker {
+		return "", 0, false
+	}
+	return t.Name, t.Most, true
+}
+
 // bearer returns the token of the header Authorization (RFC 6750 section 2.1). The
 // scheme is case-insensitive; there must be one header with one token.
 func bearer(fields []string) (string, bool) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -104,6 +105,47 @@ func TestAdmit(t *testing.T) {
 			t.Errorf("%+v, run of %q: %v", tt.id, tt.owner, err)
 		}
 	}
+}
+
+// A token of workers lets so many workers join and does nothing else, and no other token does it.
+func TestWorker(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(path, []byte("eu:worker,max=3:"+sum+"\nroot:admin:"+digestHex("root")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(Options{TokenFile: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, most, ok := g.Worker("test"); name != "eu" || most != 3 || !ok {
+		t.Errorf("%q, %d, %v, want eu, 3", name, most, ok)
+	}
+	for _, text := range []string{"", "root", "tes", strings.Repeat("x", maxToken+1)} {
+		if name, most, ok := g.Worker(text); ok || name != "" || most != 0 {
+			t.Errorf("%q is a token of workers: %q, %d", text, name, most)
+		}
+	}
+	id := g.identify(&http.Request{Header: http.Header{"Authorization": {"Bearer test"}}})
+	for _, s := range Scopes() {
+		if err := id.Admit(s); !errors.Is(err, ErrScope) {
+			t.Errorf("%s by a worker: %v, want %v", s, err, ErrScope)
+		}
+	}
+	if err := id.Admit(Open); err != nil {
+		t.Errorf("what everybody may do: %v", err)
+	}
+	without, err := New(Options{Host: "127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok := without.Worker("test"); ok {
+		t.Error("a worker joins without a token file")
+	}
+}
+
+func digestHex(text string) string {
+	d := digestOf(text)
+	return hex.EncodeToString(d[:])
 }
 
 // A file is read again when it changes; a bad one changes nothing.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"aiperfd/internal/engine/durable"
@@ -29,6 +30,7 @@ func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 type Token struct {
 	Name  string
 	Scope Scope
+	Most  int // workers that may be connected with it at once; 0 unless Scope is Worker
 	sum   digest
 }
 
@@ -63,6 +65,7 @@ func (ts tokens) holder(sum digest) (Token, bool) {
 const (
 	maxTokenFile = 1 << 20 // bytes
 	maxTokens    = 1000
+	maxWorkers   = 10_000 // of one token
 )
 
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -113,12 +116,8 @@ func parseToken(line string) (Token, error) {
 	if !tokenName.MatchString(t.Name) {
 		return Token{}, errors.New("the name must have 1 to 64 letters, digits, dots, hyphens or underscores")
 	}
-	for name := range strings.SplitSeq(parts[1], ",") {
-		s, err := ParseScope(strings.TrimSpace(name))
-		if err != nil {
-			return Token{}, errors.New("the scopes must be a comma-separated list of read, submit and admin")
-		}
-		t.Scope = max(t.Scope, s)
+	if err := t.permit(parts[1]); err != nil {
+		return Token{}, err
 	}
 	sum, err := hex.DecodeString(strings.TrimSpace(parts[2]))
 	if err != nil || len(sum) != len(t.sum) {
@@ -128,9 +127,42 @@ func parseToken(line string) (Token, error) {
 	return t, nil
 }
 
+// permit sets what the token permits: a list of scopes of the API, or worker, which may have max=N.
+func (t *Token) permit(scopes string) error {
+	list := strings.Split(scopes, ",")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	if list[0] == Worker.String() {
+		t.Scope, t.Most = Worker, 1
+		if len(list) == 1 {
+			return nil
+		}
+		text, ok := strings.CutPrefix(list[1], "max=")
+		n, err := strconv.Atoi(text)
+		if len(list) > 2 || !ok || err != nil || n < 1 || n > maxWorkers {
+			return fmt.Errorf("the scope worker may be followed by max=N with N from 1 to %d, and by nothing else", maxWorkers)
+		}
+		t.Most = n
+		return nil
+	}
+	for _, name := range list {
+		s, err := ParseScope(name)
+		if err != nil {
+			return errors.New("the scopes must be a comma-separated list of read, submit and admin, or worker, or worker,max=N")
+		}
+		t.Scope = max(t.Scope, s)
+	}
+	return nil
+}
+
 // String returns the line of a token file.
 func (t Token) String() string {
-	return fmt.Sprintf("%s:%s:%s", t.Name, t.Scope, hex.EncodeToString(t.sum[:]))
+	scope := t.Scope.String()
+	if t.Most > 1 {
+		scope += fmt.Sprintf(",max=%d", t.Most)
+	}
+	return fmt.Sprintf("%s:%s:%s", t.Name, scope, hex.EncodeToString(t.sum[:]))
 }
 
 // NewToken makes a token with at least 128 random bits. The text is not stored

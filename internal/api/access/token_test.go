@@ -24,9 +24,17 @@ func TestParseTokens(t *testing.T) {
 		{"two", "ci:submit:" + sum + "\nroot:admin:" + other + "\n", "ci:submit:" + sum + " root:admin:" + other, ""},
 		{"all problems", "ci\nc i:read:" + sum + "\nci:write:" + sum + "\nci:read:abc\n", "",
 			"line 1: must be name:scopes:sha256hex\nline 2: the name must have 1 to 64 letters, digits, dots, hyphens or underscores\n" +
-				"line 3: the scopes must be a comma-separated list of read, submit and admin\nline 4: the last part must be the SHA-256 of the token in 64 hex digits"},
+				"line 3: the scopes must be a comma-separated list of read, submit and admin, or worker, or worker,max=N\nline 4: the last part must be the SHA-256 of the token in 64 hex digits"},
 		{"no scope", "ci::" + sum, "", "line 1: the scopes"},
 		{"open is no scope of a token", "ci:open:" + sum, "", "line 1: the scopes"},
+		{"a worker", "eu: worker :" + sum, "eu:worker:" + sum, ""},
+		{"a worker, explicitly one", "eu:worker,max=1:" + sum, "eu:worker:" + sum, ""},
+		{"a fleet", "eu:worker , max=40:" + sum, "eu:worker,max=40:" + sum, ""},
+		{"no workers", "eu:worker,max=0:" + sum, "", "line 1: the scope worker may be followed by max=N with N from 1 to 10000"},
+		{"too many workers", "eu:worker,max=10001:" + sum, "", "line 1: the scope worker may be"},
+		{"a worker who submits", "eu:worker,submit:" + sum, "", "line 1: the scope worker may be"},
+		{"a worker who submits, the other way", "eu:submit,worker:" + sum, "", "line 1: the scopes must be"},
+		{"a maximum without workers", "eu:read,max=2:" + sum, "", "line 1: the scopes must be"},
 		{"same name", "ci:read:" + sum + "\nci:admin:" + other, "", "line 2: the name ci is that of line 1"},
 		{"same token", "a:read:" + sum + "\nb:admin:" + sum, "", "line 2: the token is that of line 1"},
 		{"token instead of its hash", "ci:read:" + TokenPrefix + "QAIFD24HVN676RQZYWYDMYITR6", "", "line 1: the last part"},
@@ -191,7 +199,7 @@ func FuzzParseTokens(f *testing.F) {
 		}
 		var lines []string
 		for _, one := range ts {
-			if one.Scope < Read || one.Scope > Admin || !tokenName.MatchString(one.Name) {
+			if one.Scope < Worker || one.Scope > Admin || !tokenName.MatchString(one.Name) {
 				t.Fatalf("token %s", one)
 			}
 			lines = append(lines, one.String())

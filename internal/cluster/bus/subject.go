@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -33,16 +32,24 @@ func Sender(subject string) (id, kind string, ok bool) {
 	return id, kind, ok && ValidID(id) && kind != ""
 }
 
-var (
-	instanceID = regexp.MustCompile(`^[a-z0-9]{16,64}$`)
-	objectName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
-)
-
 // ValidID reports whether a text can be the id of an instance of a worker: 16 to 64 lower-case letters or digits.
-func ValidID(id string) bool { return instanceID.MatchString(id) }
+func ValidID(id string) bool {
+	return len(id) >= 16 && len(id) <= 64 && Consists(id, "") && id == strings.ToLower(id)
+}
 
 // ValidName reports whether bulk data can have a name.
-func ValidName(name string) bool { return objectName.MatchString(name) }
+func ValidName(name string) bool { return name != "" && len(name) <= 128 && Consists(name, "._-") }
+
+// Consists reports whether a text has nothing but ASCII letters, digits, and characters of a list. It is no regular
+// expression, because compiling one costs every start of the program more than the rest of this package.
+func Consists(text, others string) bool {
+	for _, c := range []byte(text) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') && strings.IndexByte(others, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // Permissions say what a connection may do.
 type Permissions struct {

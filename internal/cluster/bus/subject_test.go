@@ -1,6 +1,9 @@
 package bus
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestMatches(t *testing.T) {
 	tests := []struct {
@@ -93,5 +96,24 @@ func TestOfWorker(t *testing.T) {
 	}
 	if !Matches(AllWorkers, FromWorker(own, "snapshot")) {
 		t.Error("a controller misses the messages of a worker")
+	}
+}
+
+func TestValid(t *testing.T) {
+	for id, want := range map[string]bool{
+		"0123456789abcdef": true, strings.Repeat("z", 64): true, "": false, "0123456789abcde": false,
+		strings.Repeat("z", 65): false, "0123456789ABCDEF": false, "0123456789abcde.": false, "0123456789abcde*": false,
+	} {
+		if got := ValidID(id); got != want {
+			t.Errorf("ValidID(%q) = %v, want %v", id, got, want)
+		}
+	}
+	for name, want := range map[string]bool{
+		"a": true, "A.b_c-9": true, strings.Repeat("a", 128): true, strings.Repeat("a", 129): false,
+		"": false, "a/b": false, "a b": false, "ä": false,
+	} {
+		if got := ValidName(name); got != want {
+			t.Errorf("ValidName(%q) = %v, want %v", name, got, want)
+		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
+	"strings"
 	"time"
 
 	"aiperfd/internal/cluster/bus"
@@ -197,13 +197,21 @@ func (m *Report) content() *[]byte  { return &m.Final }
 func (*Range) content() *[]byte     { return nil }
 func (m *Part) content() *[]byte    { return &m.Data }
 
-var (
-	runID    = regexp.MustCompile(`^[0-9a-f]{32}$`)
-	name     = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-	labelKey = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,63}$`)
-	// fileName is a path below the folder of a run.
-	fileName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*){0,3}$`)
-)
+// isName reports whether a text of 1 to most bytes consists of letters, digits and others.
+func isName(text string, most int, others string) bool {
+	return text != "" && len(text) <= most && bus.Consists(text, others)
+}
+
+// isPath reports whether a text is a path below the folder of a run.
+func isPath(text string) bool {
+	parts := strings.Split(text, "/")
+	for _, part := range parts {
+		if !isName(part, 255, "._-") || part[0] == '.' {
+			return false
+		}
+	}
+	return len(text) <= 255 && len(parts) <= 4
+}
 
 // rule is a condition of a field.
 type rule struct {
@@ -223,7 +231,10 @@ func broken(rules ...rule) error {
 	return errors.Join(errs...)
 }
 
-func isRun(run string) rule { return rule{runID.MatchString(run), "run", "32 hex digits"} }
+func isRun(run string) rule {
+	_, err := hex.DecodeString(run)
+	return rule{err == nil && len(run) == 32 && run == strings.ToLower(run), "run", "32 hex digits in lower case"}
+}
 
 func isText(field, text string) rule {
 	return rule{len(text) <= maxText, field, fmt.Sprintf("at most %d bytes", maxText)}
@@ -233,7 +244,7 @@ func isPhase(phase int) rule { return rule{phase >= 0 && phase < 1000, "phase", 
 
 func isFile(name string) rule {
 	return rule{
-		len(name) <= 255 && fileName.MatchString(name), "name of a file",
+		isPath(name), "name of a file",
 		"a relative path of at most 255 bytes and four parts, which do not begin with a dot",
 	}
 }
@@ -249,10 +260,10 @@ func areFiles(files []File) []rule {
 func (m *Join) check() error {
 	labels := len(m.Labels) <= maxLabels
 	for key, value := range m.Labels {
-		labels = labels && labelKey.MatchString(key) && len(value) <= 256
+		labels = labels && isName(key, 63, "._/-") && len(value) <= 256
 	}
 	return broken(
-		rule{name.MatchString(m.Name), "name", "1 to 64 letters, digits, dots, hyphens or underscores"},
+		rule{isName(m.Name, 64, "._-"), "name", "1 to 64 letters, digits, dots, hyphens or underscores"},
 		rule{bus.ValidID(m.Instance), "instance", "16 to 64 lower-case letters or digits"},
 		rule{labels, "labels", fmt.Sprintf("at most %d of at most 63 and 256 bytes", maxLabels)},
 		rule{len(m.Key) == 0 || len(m.Key) == 32, "key", "empty or 32 bytes"},
@@ -309,7 +320,7 @@ func (m *Stop) check() error { return broken(isRun(m.Run), isText("reason", m.Re
 
 func (m *Goodbye) check() error {
 	return broken(
-		rule{m.Run == "" || isRun(m.Run).ok, "run", "empty or 32 hex digits"},
+		rule{m.Run == "" || isRun(m.Run).ok, "run", "empty or 32 hex digits in lower case"},
 		isText("reason", m.Reason))
 }
 

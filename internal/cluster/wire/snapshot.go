@@ -110,7 +110,7 @@ func (s *Snapshot) check() error {
 		counters = counters && *n >= 0
 	}
 	return broken(
-		rule{s.Run == "" || isRun(s.Run).ok, "run", "empty or 32 hex digits"},
+		rule{s.Run == "" || isRun(s.Run).ok, "run", "empty or 32 hex digits in lower case"},
 		rule{s.Sequence > 0, "sequence", "above 0"},
 		rule{s.Activity < activities, "activity", fmt.Sprintf("below %d", activities)},
 		isPhase(s.Phase),
