@@ -77,7 +77,7 @@ HTTP, shows them live and stores their results.`,
 	root.SetVersionTemplate("aiperfd {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return exitWith(exitUsage, suggestFlag(cmd, err)) })
 	root.AddCommand(
-		newServeCommand(), newTokenCommand(), newProfileCommand(), newCapacityCommand(), newABCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
+		newServeCommand(), newTokenCommand(), newProfileCommand(), newCapacityCommand(), newABCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(), newWorkerCommand(),
 		newConfigCommand(), newValidateCommand(), newAnalyzeCommand(), newTraceCommand(), newScenarioCommand(), newPlotCommand(),
 		newCompareCommand(), newGateCommand(), newBaselineCommand(), newReportCommand(), newExportCommand(),
 		newBackupCommand(), newRestoreCommand(), newRunsCommand(), ctl.New(version),

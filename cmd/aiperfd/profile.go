@@ -86,7 +86,34 @@ func (c *benchmarkCommand) run(ctx context.Context, out io.Writer) error {
 		Document: c.document, Plan: c.plan, Folder: folder, Warnings: c.warnings, Out: out, Version: version, Repeat: c.repeat,
 		Command: c.line,
 	}
+	if p.Spawn, p.Bus, err = c.cluster(); err != nil {
+		return exitWith(exitUsage, err)
+	}
 	return withExitCode(p.Run(ctx))
+}
+
+// cluster returns how many load generators the command starts on this machine, or where others join.
+func (c *benchmarkCommand) cluster() (spawn int, o app.BusOptions, err error) {
+	f, cluster := c.flags, c.document.Benchmark.Cluster
+	switch {
+	case f.Given("--spawn-workers") && (f.Given("--workers") || f.Given("--bus-listen")):
+		return 0, o, errors.New("--spawn-workers: starts the load generators itself; it conflicts with --workers and --bus-listen")
+	case f.Given("--spawn-workers"):
+		return cluster.Workers, o, nil
+	case cluster == nil && f.Given("--bus-listen"):
+		return 0, o, errors.New("--bus-listen: needs --workers, the number of load generators")
+	case cluster != nil && !f.Given("--bus-listen"):
+		return 0, o, errors.New("cluster.workers: needs --bus-listen, the address at which load generators join; " +
+			"--spawn-workers starts them on this machine")
+	case cluster == nil:
+		return 0, o, nil
+	}
+	o = app.BusOptions{
+		Listen: f.Text("--bus-listen"), Cert: f.Text("--bus-cert"), Key: f.Text("--bus-key"), ClientCA: f.Text("--bus-client-ca"),
+		Insecure: f.Given("--insecure-bus"),
+	}
+	o.Tokens, err = busTokens(f.Text("--bus-token-file"))
+	return 0, o, err
 }
 
 // benchmarkCommand is a command line with the flags of a benchmark, and what it means.

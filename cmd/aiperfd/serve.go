@@ -30,6 +30,7 @@ type serveFlags struct {
 	allowDownload                              bool
 	store                                      storeFlags
 	access                                     accessFlags
+	bus                                        busFlags
 	limits                                     limitFlags
 	targets                                    targetFlags
 	process                                    processFlags
@@ -93,6 +94,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	f.store.add(fs)
 	f.process.add(fs)
 	f.access.add(fs)
+	f.bus.add(fs)
 }
 
 // options checks the flags and returns what they mean. The error has a line for each
@@ -126,10 +128,12 @@ func (f *serveFlags) options() (app.DaemonOptions, error) {
 	check(err)
 	guard, err := f.access.open(f.host, f.dataDir, log)
 	check(err)
+	workers, err := f.bus.options(guard, f.access.tokenFile)
+	check(err)
 	return app.DaemonOptions{
 		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
 		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, Targets: targets, MetricNames: f.names, Limits: limits, Version: version,
-		Keep: rules, Log: log, Access: guard, Process: process,
+		Keep: rules, Log: log, Access: guard, Process: process, Bus: workers,
 		Load: config.LoadOptions{
 			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,
 			LookupSecret: secret.Lookup(secrets, os.LookupEnv), Reach: config.ReachOptions{SecretHosts: secrets.Hosts},

@@ -49,7 +49,8 @@ the token file is printed on standard error.`,
 	}
 	file := tokenFileFlag(cmd)
 	name := cmd.Flags().String("name", "", "`name` of the caller; runs and the audit log show it")
-	scopeName := cmd.Flags().String("scope", access.Submit.String(), "read, submit or admin")
+	scopeName := cmd.Flags().String("scope", access.Submit.String(), "read, submit, admin or worker")
+	most := cmd.Flags().Int("max-workers", 1, "workers that may be connected with the token at once; for the scope worker")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		scope, err := access.ParseScope(*scopeName)
 		if err != nil {
@@ -61,6 +62,9 @@ the token file is printed on standard error.`,
 		token, text, err := access.NewToken(*name, scope)
 		if err != nil {
 			return exitWith(exitUsage, fmt.Errorf("--name: %w", err))
+		}
+		if token.Most, err = workersOf(scope, *most, cmd.Flags().Changed("max-workers")); err != nil {
+			return exitWith(exitUsage, err)
 		}
 		note := "line for the token file: " + token.String()
 		if *file != "" {
@@ -119,4 +123,17 @@ func newTokenRemoveCommand() *cobra.Command {
 
 func errNoTokenFile() error {
 	return exitWith(exitUsage, errors.New("--file is missing, and "+tokenFileVariable+" is not set"))
+}
+
+// workersOf returns how many workers may be connected with a token of a scope.
+func workersOf(scope access.Scope, most int, given bool) (int, error) {
+	switch {
+	case scope != access.Worker && given:
+		return 0, fmt.Errorf("--max-workers: is for tokens with the scope worker, not %s", scope)
+	case scope != access.Worker:
+		return 0, nil
+	case most < 1 || most > access.MaxWorkers:
+		return 0, fmt.Errorf("--max-workers %d: must be from 1 to %d", most, access.MaxWorkers)
+	}
+	return most, nil
 }

@@ -53,6 +53,7 @@ type DaemonOptions struct {
 	// loopback address.
 	Access  *access.Guard
 	Process ProcessOptions
+	Bus     BusOptions
 }
 
 // options are the parameters of an app. The store is required, and Access with a listener.
@@ -67,6 +68,7 @@ type options struct {
 
 	study    func(text []byte) (*config.Document, error) // reads the stored text of a study; nil = by Load
 	observer study.Observer                              // of cells; nil = nobody
+	fleet    *fleet                                      // nil = there are no other load generators
 }
 
 // app is an engine with an optional HTTP API.
@@ -80,6 +82,7 @@ type app struct {
 	stopped  chan struct{}  // closed by shutdown
 	recover  chan struct{}  // closed when the engine has recovered the runs of an earlier process
 	shutdown func()         // makes run return; safe for concurrent use, idempotent
+	fleet    *fleet         // nil = none
 }
 
 // role is what an app is for.
@@ -103,7 +106,7 @@ func (r role) idle() func() {
 
 // newApp connects the parts. Call run to start them.
 func newApp(o options) (*app, error) {
-	a := &app{listener: o.listener, access: o.Access, stopped: make(chan struct{}), recover: make(chan struct{})}
+	a := &app{listener: o.listener, access: o.Access, fleet: o.fleet, stopped: make(chan struct{}), recover: make(chan struct{})}
 	a.shutdown = sync.OnceFunc(func() { close(a.stopped) })
 	var clients *feed.Hub
 	var publisher run.Publisher
@@ -122,7 +125,7 @@ func newApp(o options) (*app, error) {
 		Store: o.store, Publisher: publisher, Log: o.Log, Version: o.Version, MaxRuns: o.MaxRuns,
 		MaxQueued: o.MaxQueued, Caps: o.Limits.Caps, Load: o.Load, Pacer: pace.Precise, Hub: files, Allow: o.Load.Reach.Targets,
 		Switch: pause, Idle: o.role.idle(), DiskReserve: o.Keep.Reserve(), StopGrace: o.Process.StopGrace, StopTimeout: o.Process.StopTimeout, Recovered: func() { close(a.recover) },
-		TraceCache: engine.TraceCacheFolder(),
+		TraceCache: engine.TraceCacheFolder(), Fleet: o.fleet.engines(),
 	})
 	if err != nil {
 		return nil, err
@@ -236,6 +239,9 @@ func (a *app) run(ctx context.Context) error {
 			return nil
 		}
 	})
+	if a.fleet != nil {
+		group.Go(func() error { return a.fleet.Serve(apiCtx) })
+	}
 	if a.upkeep != nil {
 		group.Go(func() error {
 			select {

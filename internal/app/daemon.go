@@ -72,9 +72,14 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	if o.Load.Reach.Targets.Closed() {
 		o.Log.Warn().Msg("the API listens on a network address and no target is allowed: every submitted document is refused; see --allow-target")
 	}
-	sim := &simulator{targets: o.Load.Reach.Targets}
-	a, err := newApp(options{DaemonOptions: o, store: db, listener: ln, downloads: downloads(ln), db: db, simulator: sim})
+	workers, err := openFleet(ctx, o.Bus, o.Version, o.Log)
 	if err != nil {
+		return nil, errors.Join(err, ln.Close(), closeAny(profiles), db.Close())
+	}
+	sim := &simulator{targets: o.Load.Reach.Targets}
+	a, err := newApp(options{DaemonOptions: o, fleet: workers, store: db, listener: ln, downloads: downloads(ln), db: db, simulator: sim})
+	if err != nil {
+		workers.close()
 		return nil, errors.Join(err, ln.Close(), closeAny(profiles), db.Close())
 	}
 	return &Daemon{app: a, simulator: sim, db: db, process: o.Process, log: o.Log, profiles: profiles}, nil
@@ -110,6 +115,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		watch.Go(func() { d.noted(serveProfiles(life, d.profiles)) })
 	}
 	err := d.run(ctx)
+	d.fleet.close()
 	stop()
 	watch.Wait()
 	if err = errors.Join(err, d.simulator.close(), d.close()); err == nil {

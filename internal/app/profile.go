@@ -35,6 +35,8 @@ type Profile struct {
 	Out      io.Writer // of the results; progress and log go to standard error
 	Version  string
 	Repeat   *Repeat // nil = the run repeats none
+	Spawn    int     // load generators to start on this machine; 0 = none
+	Bus      BusOptions
 }
 
 // Outcome is how a benchmark ended that did not succeed.
@@ -91,6 +93,11 @@ func (o *oneShot) run(ctx context.Context) error {
 	if err := o.listen(ctx, &ao); err != nil {
 		return err
 	}
+	closeFleet, err := o.openFleet(ctx, &ao)
+	if err != nil {
+		return err
+	}
+	defer closeFleet()
 	cells := &follower{progress: o.progress(), study: o.Document.Study(), quiet: o.Document.NoSweepTable, hidden: o.full}
 	if o.Document.Study() != nil {
 		tree, err := store.OpenTree(o.Folder.Path)
@@ -145,6 +152,22 @@ func (o *oneShot) warn(due func(bench.Warning) bool) {
 			o.log.Warn().Msg(w.Detail)
 		}
 	}
+}
+
+// openFleet opens the bus for other load generators, and starts them if they are to be on this machine.
+func (o *oneShot) openFleet(ctx context.Context, ao *options) (closeAll func(), err error) {
+	if o.Spawn == 0 {
+		ao.fleet, err = openFleet(ctx, o.Bus, o.Version, o.log)
+		return ao.fleet.close, err
+	}
+	var workers *spawned
+	if ao.fleet, workers, err = spawnWorkers(ctx, o.Spawn, o.Version, o.log); err != nil {
+		return nil, err
+	}
+	return func() {
+		workers.stop()
+		ao.fleet.close()
+	}, nil
 }
 
 // listen opens the port of the API, if the run has one. Other machines may only read,

@@ -76,6 +76,16 @@ func (c *cancellation) cancelled() bool {
 	return c.request != nil
 }
 
+// current returns how the run was cancelled; the zero request if it was not.
+func (c *cancellation) current() run.CancelRequest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.request == nil {
+		return run.CancelRequest{}
+	}
+	return *c.request
+}
+
 // forced reports whether the run was cancelled by force.
 func (c *cancellation) forced() bool {
 	c.mu.Lock()

@@ -27,6 +27,7 @@ type environment struct {
 	cancel  *cancellation
 	live    *live
 	twin    run.Twin // the run that is performed beside this one; nil = there is none
+	part    Part     // of a larger run; nil = the run is a whole
 
 	memory   *transport.Memory // of the responses of all runs; nil = without bound
 	watchdog *watchdog
@@ -66,6 +67,22 @@ func newLive(s bench.State) *live {
 	l := &live{}
 	l.state.Store(s)
 	return l
+}
+
+// clock returns the clock of the run, which begins now unless it is a part of a larger run.
+func (env *environment) clock() bench.Clock {
+	if env.part != nil {
+		return env.part.Clock()
+	}
+	return bench.NewClock()
+}
+
+// worker returns the name of this load generator in the records; empty = the run has no other one.
+func (env *environment) worker() string {
+	if env.part != nil {
+		return env.part.Worker()
+	}
+	return ""
 }
 
 // warnings are the warnings on a result. Only one goroutine adds to them.

@@ -19,10 +19,12 @@ type execution struct {
 	env      *environment
 	prepared *prepared
 
-	begun       []*activePhase       // in the order of the plan; guarded by records.Recording while phases are performed
-	monitor     *monitor.Monitor     // while phases are performed
-	startAt     time.Duration        // of the next phase, agreed with the twin; 0 = when it is ready
-	certificate *verdict.Certificate // nil = none was requested, or not yet made
+	begun   []*activePhase   // in the order of the plan; guarded by records.Recording while phases are performed
+	monitor *monitor.Monitor // while phases are performed
+	startAt time.Duration    // of the next phase, agreed with others; 0 = when it is ready
+	// firstSession is the number of the first session of the next phase, if the run is a part of a larger one.
+	firstSession int64
+	certificate  *verdict.Certificate // nil = none was requested, or not yet made
 }
 
 // silence returns the observer of the servers' silence in a phase. The first phase

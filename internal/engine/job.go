@@ -30,6 +30,7 @@ type job struct {
 	secrets *redact.Set
 	time    stamps
 	twin    run.Twin // nil = there is none
+	part    Part     // nil = the run is no part of a larger one
 	cancels *cancellation
 	live    *live
 	log     atomic.Pointer[results.Log]   // nil before the run starts
@@ -108,6 +109,10 @@ func (j *job) Execute(ctx context.Context) {
 	ended := j.item.WatchDeadline(j.item.View().Deadline, func(c run.CancelRequest) { j.Cancel(ctx, c) })
 	defer ended()
 	env := j.environment(ctx, lines, log)
+	if j.plan.Document.Benchmark.Cluster != nil {
+		j.executeFleet(ctx, env)
+		return
+	}
 	stoppable, cancel := context.WithCancel(ctx)
 	defer cancel()
 	j.cancels.onCancel(cancel)
@@ -134,7 +139,8 @@ func (j *job) Execute(ctx context.Context) {
 // environment returns what the run needs besides its plan.
 func (j *job) environment(ctx context.Context, lines *results.Log, log zerolog.Logger) *environment {
 	return &environment{
-		id: j.item.ID(), dir: j.dir(), secrets: j.secrets, opts: &j.engine.opts, cancel: j.cancels, live: j.live, twin: j.twin,
+		id: j.item.ID(), dir: j.dir(), secrets: j.secrets, opts: &j.engine.opts, cancel: j.cancels, live: j.live,
+		twin: j.twin, part: j.part,
 		memory: j.engine.memory, watchdog: j.engine.watchdog,
 		notify: notifications{
 			log: log, note: lines.Add, publish: j.item.PublishPhase,
@@ -228,16 +234,20 @@ func (j *job) abandon(ctx context.Context, env *environment, err error) {
 
 // conclude makes the outcome durable and announces it.
 func (j *job) conclude(ctx context.Context, x *execution, o report.Outcome) {
+	j.settle(ctx, x.env, x.shot(nil), &o)
+}
+
+// settle makes the outcome durable, with the last snapshot of the run, and announces it.
+func (j *job) settle(ctx context.Context, env *environment, snap *run.Snapshot, o *report.Outcome) {
 	if o.State == bench.StateCancelled && j.cancels.overdue() {
 		o.State, o.Err = bench.StateFailed, overdue(j.item.View())
 	}
 	j.report.Store(o.Report)
-	snap := x.shot(nil)
 	complete(snap, o.Report)
-	j.item.Report(x.env.keepSnapshot(snap, o.State))
+	j.item.Report(env.keepSnapshot(snap, o.State))
 	j.item.Publish(run.EventExported)
 	for _, w := range slices.Concat(j.item.View().Warnings, o.Warnings) {
-		x.env.notify.note("warn", w.Detail, map[string]any{"code": w.Code})
+		env.notify.note("warn", w.Detail, map[string]any{"code": w.Code})
 	}
 	j.item.Change(ctx, func(r *run.Run) {
 		r.Summary, r.Warnings = o.Summary, append(slices.Clip(r.Warnings), o.Warnings...)

@@ -71,6 +71,8 @@ type Options struct {
 	// StopTimeout is how long active runs have to end and to write their results when the
 	// process stops; 0 = DefaultStopTimeout. The next process ends those that have not.
 	StopTimeout time.Duration
+	// Fleet performs runs on several load generators; nil = there are none.
+	Fleet Fleet
 	// Switch stores whether the queue is paused; nil = this process only remembers it.
 	Switch run.Switch
 	// Wall reads the system clock for the times of runs; nil = [time.Now].

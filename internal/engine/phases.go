@@ -62,7 +62,16 @@ func (x *execution) perform(ctx context.Context) *run.Error {
 		if err := x.meet(ctx, &all[first]); err != nil {
 			return err
 		}
-		ok := x.performTogether(ctx, all[first:after])
+		together := all[first:after]
+		if x.env.part != nil {
+			own, some := x.env.part.Share(&all[first]).Of(&all[first], x.firstSession)
+			if !some {
+				first = after
+				continue
+			}
+			together = []spec.Phase{*own}
+		}
+		ok := x.performTogether(ctx, together)
 		x.profileServers(context.WithoutCancel(ctx), &all[first], false)
 		if !ok {
 			return nil
@@ -125,10 +134,10 @@ func (x *execution) performTogether(ctx context.Context, together []spec.Phase) 
 	return !x.env.cancel.stopping()
 }
 
-// meet waits until the twin of the run, if it has one, is ready for a phase, too, and agrees on its start. The error is
-// nil if the run was cancelled meanwhile.
+// meet waits until the twin of the run, or the load generators that perform its other parts, are ready for a phase, too,
+// and agrees on its start. The error is nil if the run was cancelled meanwhile.
 func (x *execution) meet(ctx context.Context, p *spec.Phase) *run.Error {
-	if x.env.twin == nil {
+	if x.env.twin == nil && x.env.part == nil {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(ctx, meetPatience)
@@ -136,11 +145,24 @@ func (x *execution) meet(ctx context.Context, p *spec.Phase) *run.Error {
 	x.env.cancel.onCancel(stop)
 	defer x.env.cancel.onCancel(nil)
 	var start time.Time
-	err := announce(x.env.notify.status, "waiting for the other server", func() (err error) {
-		start, err = x.env.twin.Meet(ctx, p.Index)
-		return err
-	})
-	if err != nil && !x.env.cancel.stopping() {
+	var err error
+	if part := x.env.part; part != nil {
+		err = announce(x.env.notify.status, "waiting for the other load generators", func() (err error) {
+			start, x.firstSession, err = part.Meet(ctx, p.Index, x.prepared.work.AfterStarted(part.Share(p).Owns))
+			return err
+		})
+	} else {
+		err = announce(x.env.notify.status, "waiting for the other server", func() (err error) {
+			start, err = x.env.twin.Meet(ctx, p.Index)
+			return err
+		})
+	}
+	switch {
+	case err == nil || x.env.cancel.stopping():
+	case x.env.part != nil:
+		message := "the phase does not begin: " + x.env.secrets.String(err.Error())
+		return &run.Error{Code: run.WorkerLost, Phase: p.Name, Message: message}
+	default:
 		return &run.Error{Code: run.TwinFailed, Phase: p.Name, Message: "the other server is not measured: " + x.env.secrets.String(err.Error())}
 	}
 	x.startAt = x.prepared.clock.Offset(start)

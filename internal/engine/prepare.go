@@ -126,7 +126,7 @@ func prepare(ctx context.Context, p *plan.Plan, env *environment) (_ *prepared, 
 	if err := servers.ResetCaches(ctx, nil); err != nil {
 		return nil, &prepareError{run.CacheReset, err}
 	}
-	x.clock = bench.NewClock()
+	x.clock = env.clock()
 	connections := env.connections(x.plan, x.clock)
 	if x.plan.Document.Benchmark.Path.Enabled {
 		connections.Path = &netpath.Log{}
@@ -207,6 +207,7 @@ func (x *prepared) observe(env *environment) {
 		sendMetrics(x.plan, env, &x.senders),
 		sendSpans(x.plan, x.clock, env, &x.senders),
 		collect.NewTwin(env.twin),
+		showPart(env.part),
 	} {
 		if o.Phase != nil {
 			x.observers = append(x.observers, o)
@@ -318,7 +319,7 @@ func (x *prepared) openFiles(env *environment) (err error) {
 	}
 	x.files, err = collect.OpenFiles(collect.FileOptions{
 		Dir: env.dir, Plan: x.plan, Clock: x.clock, Secrets: env.secrets,
-		Reserve: env.opts.DiskReserve, Alarm: env.notify.alarm, Faults: x.faults,
+		Reserve: env.opts.DiskReserve, Alarm: env.notify.alarm, Faults: x.faults, Worker: env.worker(),
 	})
 	if err != nil {
 		return err

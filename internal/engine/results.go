@@ -36,6 +36,9 @@ func (x *execution) export(r *run.Run, fault *run.Error) report.Outcome {
 	with.endObservers(x.env.live)
 	in := x.results(r)
 	in.Fault = cmp.Or(fault, in.Fault)
+	if x.env.part != nil {
+		x.env.part.Ended(in.Ending())
+	}
 	o := report.Conclude(in)
 	o.Report.Layout.Incomplete, o.Report.Layout.Kept = incomplete, kept
 	failed, err := export.Write(dir, o.Report, secrets)

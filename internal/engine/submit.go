@@ -15,6 +15,11 @@ import (
 // The error is *config.Invalid if the document is wrong, ErrQueueFull, ErrStopping,
 // or ErrStore.
 func (e *Engine) Submit(ctx context.Context, doc *config.Document, s run.Submission) (*run.Run, error) {
+	return e.submit(ctx, doc, s, nil)
+}
+
+// submit queues a run, which is a part of a larger one unless part is nil.
+func (e *Engine) submit(ctx context.Context, doc *config.Document, s run.Submission, part Part) (*run.Run, error) {
 	if err := e.queue.Opened(ctx); err != nil {
 		return nil, err
 	}
@@ -22,6 +27,7 @@ func (e *Engine) Submit(ctx context.Context, doc *config.Document, s run.Submiss
 	if err != nil {
 		return nil, err
 	}
+	j.part = part
 	created := j.item.View()
 	if err := e.queue.Submit(ctx, j, s.Cell != nil, nil); err != nil {
 		return nil, err

@@ -25,10 +25,13 @@ type Measured struct {
 	progress func(read, total int64)
 }
 
+// epochUnknown returns the epoch of records that were not read yet.
+func epochUnknown() time.Time { return time.Unix(0, 0) }
+
 // Measured returns the records that the lines of the run have; those in Parquet are not whole
 // before its end. progress is called now and then with bytes of the file.
 func (r *Results) Measured(progress func(read, total int64)) *Measured {
-	return &Measured{Clock: bench.ClockAt(time.Unix(0, 0)), results: r, progress: progress}
+	return &Measured{Clock: bench.ClockAt(epochUnknown()), results: r, progress: progress}
 }
 
 // Records yields the records in the order of the file, as they were written but without the texts
@@ -36,6 +39,23 @@ func (r *Results) Measured(progress func(read, total int64)) *Measured {
 // line that is not whole, as a crash leaves it, ends the records without an error.
 func (m *Measured) Records(ctx context.Context) iter.Seq2[*bench.Record, error] {
 	return func(yield func(*bench.Record, error) bool) {
+		for r, err := range m.written(ctx) {
+			if !yield(r.record, err) {
+				return
+			}
+		}
+	}
+}
+
+// writtenRecord is a record with its line, which is valid until the next one is read.
+type writtenRecord struct {
+	record *bench.Record
+	line   []byte
+}
+
+// written yields the records with their lines, see [Measured.Records].
+func (m *Measured) written(ctx context.Context) iter.Seq2[writtenRecord, error] {
+	return func(yield func(writtenRecord, error) bool) {
 		var epoch int64
 		var torn error // if nothing follows the line, its blocks came to the disk in part
 		line, sessions := 0, recordedSessions{}
@@ -65,7 +85,7 @@ func (m *Measured) Records(ctx context.Context) iter.Seq2[*bench.Record, error] 
 			if record.Answer.LeftOut > 0 {
 				m.LeftOut++
 			}
-			if !yield(record, nil) {
+			if !yield(writtenRecord{record, text}, nil) {
 				return errStopped
 			}
 			return nil
@@ -73,7 +93,7 @@ func (m *Measured) Records(ctx context.Context) iter.Seq2[*bench.Record, error] 
 			return &watchedReader{Reader: in, ctx: ctx, total: size, progress: m.progress}
 		})
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(nil, err)
+			yield(writtenRecord{}, err)
 		}
 	}
 }

@@ -404,5 +404,7 @@ const (
 	DeadlinePassed   ErrorCode = "deadline"         // the run took longer than its deadline
 	SecretLost       ErrorCode = "secret-lost"      // queued with secrets, which are never stored
 	TooManyFailures  ErrorCode = "cell-failures"    // a study ended because of its failed cells
+	WorkersMissing   ErrorCode = "workers-missing"  // there are not enough load generators for the run
+	WorkerLost       ErrorCode = "worker-lost"      // a load generator of the run did not begin, or ended before the others
 	TwinFailed       ErrorCode = "other-side"       // the run of the server that this one is compared with did not begin
 )

@@ -37,8 +37,24 @@ type Snapshot struct {
 	Saturation *verdict.Saturation `json:"saturation"`
 	// Cache is what is known of prefix caches; Final only, see [Snapshot.PrefixCache].
 	Cache *verdict.Cache `json:"cache,omitempty"`
-	Start time.Time      `json:"start"` // profiling window; zero before it opens
-	End   time.Time      `json:"end"`
+	// Workers are the load generators by name; nil = this process is the only one.
+	Workers []WorkerState `json:"workers,omitempty"`
+	Start   time.Time     `json:"start"` // profiling window; zero before it opens
+	End     time.Time     `json:"end"`
+}
+
+// WorkerState is the state of one of several load generators of a run.
+type WorkerState struct {
+	Name  string  `json:"name" example:"worker-1"`
+	State string  `json:"state" enums:"idle,preparing,ready,running,reporting,draining,late,lost"`
+	Share float64 `json:"share"` // of the load
+	// Requests that it sent, of which Failed failed and InFlight have not returned.
+	Requests int64     `json:"requests"`
+	Failed   int64     `json:"failed"`
+	InFlight int64     `json:"in_flight"`
+	Heard    time.Time `json:"last_heard"`
+	// ClockBound is how far its clock may be from that of the controller, in milliseconds; null = it is not known.
+	ClockBound *float64 `json:"clock_bound_ms"`
 }
 
 // PrefixCache describes the prefix caches of the servers; nil = nothing was sent, or no text.

@@ -45,12 +45,12 @@ func (s Scope) String() string {
 
 // ParseScope returns the scope of a name.
 func ParseScope(name string) (Scope, error) {
-	for _, s := range Scopes() {
+	for _, s := range append(Scopes(), Worker) {
 		if s.String() == name {
 			return s, nil
 		}
 	}
-	return 0, fmt.Errorf("scope %q: must be read, submit or admin", name)
+	return 0, fmt.Errorf("scope %q: must be read, submit, admin or worker", name)
 }
 
 // Identity is who sent a request, and what it may do. The zero Identity may do

@@ -17,6 +17,9 @@ import (
 	"aiperfd/internal/engine/durable"
 )
 
+// MaxWorkers is how many workers may be connected with one token at most.
+const MaxWorkers = 10_000
+
 // TokenPrefix is the start of every generated token, so that package redact
 // recognizes them.
 const TokenPrefix = "aiperfd_"
@@ -65,7 +68,6 @@ func (ts tokens) holder(sum digest) (Token, bool) {
 const (
 	maxTokenFile = 1 << 20 // bytes
 	maxTokens    = 1000
-	maxWorkers   = 10_000 // of one token
 )
 
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -140,15 +142,15 @@ func (t *Token) permit(scopes string) error {
 		}
 		text, ok := strings.CutPrefix(list[1], "max=")
 		n, err := strconv.Atoi(text)
-		if len(list) > 2 || !ok || err != nil || n < 1 || n > maxWorkers {
-			return fmt.Errorf("the scope worker may be followed by max=N with N from 1 to %d, and by nothing else", maxWorkers)
+		if len(list) > 2 || !ok || err != nil || n < 1 || n > MaxWorkers {
+			return fmt.Errorf("the scope worker may be followed by max=N with N from 1 to %d, and by nothing else", MaxWorkers)
 		}
 		t.Most = n
 		return nil
 	}
 	for _, name := range list {
 		s, err := ParseScope(name)
-		if err != nil {
+		if err != nil || s == Worker {
 			return errors.New("the scopes must be a comma-separated list of read, submit and admin, or worker, or worker,max=N")
 		}
 		t.Scope = max(t.Scope, s)

@@ -8,8 +8,8 @@ import (
 	"aiperfd/internal/run"
 )
 
-// Workers is the body of GET /api/workers. The load generator is one process
-// and appears as one worker of the group "local".
+// Workers is the body of GET /api/workers. A load generator that is alone appears as one worker of the group "local",
+// several ones by their names in the group "cluster".
 type Workers struct {
 	Workers map[string]Worker      `json:"workers"`
 	Groups  map[string]WorkerGroup `json:"worker_groups"`
@@ -91,6 +91,9 @@ type Recent struct{ Completed, Errors int64 }
 // NewWorkers returns the state of the load generator. r and s may be nil; now
 // determines whether the snapshot is stale.
 func NewWorkers(r *run.Run, s *run.Snapshot, recent Recent, now time.Time) Workers {
+	if s != nil && len(s.Workers) > 0 {
+		return newFleet(r, s, now)
+	}
 	group := WorkerGroup{ID: groupID, Status: Idle, Workers: map[string]Worker{}}
 	out := Workers{Workers: map[string]Worker{}, Groups: map[string]WorkerGroup{}}
 	if r != nil && s != nil && s.Process.PID != 0 {
@@ -172,4 +175,37 @@ func newHealth(s *run.Snapshot) *ProcessHealth {
 		h.IO = &[6]int64{p.IO.ReadOps, p.IO.WriteOps, p.IO.ReadBytes, p.IO.WriteBytes, p.IO.ReadChars, p.IO.WriteChars}
 	}
 	return h
+}
+
+// newFleet returns the state of the load generators that perform a run together.
+func newFleet(r *run.Run, s *run.Snapshot, now time.Time) Workers {
+	const id = "cluster"
+	group := WorkerGroup{ID: id, Status: Idle, Declared: len(s.Workers), Workers: map[string]Worker{}}
+	state, since := startup(r, s)
+	group.StartupState, group.LastUpdateNS = &state, nanos(s.Wall)
+	out := Workers{Workers: map[string]Worker{}, Groups: map[string]WorkerGroup{}}
+	for i := range s.Workers {
+		m := &s.Workers[i]
+		w := Worker{
+			ID: m.Name, LastUpdateNS: nanos(m.Heard), StartupState: &state, StartupStateNS: since, Status: Healthy,
+			Tasks: TaskStats{Total: m.Requests, Failed: m.Failed, Completed: m.Requests - m.Failed - m.InFlight},
+		}
+		switch {
+		case m.State == "lost" || m.State == "late" || r.State.Active() && now.Sub(m.Heard) > staleAfter:
+			w.Status = Stale
+		case m.InFlight == 0:
+			w.Status = Idle
+		default:
+			group.Status = Healthy
+		}
+		if state == startupReady && w.Status != Stale {
+			group.Ready++
+		}
+		group.Tasks.Total += w.Tasks.Total
+		group.Tasks.Failed += w.Tasks.Failed
+		group.Tasks.Completed += w.Tasks.Completed
+		group.Workers[m.Name], out.Workers[m.Name] = w, w
+	}
+	out.Groups[id] = group
+	return out
 }

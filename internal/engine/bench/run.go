@@ -2,6 +2,7 @@ package bench
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -83,6 +84,64 @@ type PhaseStats struct {
 	Interruptions
 	DurationReached bool     // the phase reached its duration
 	End             PhaseEnd // empty while the phase runs
+}
+
+// Join adds the counts of the same phase at another load generator, whose offsets are from the same epoch. What is
+// expected of the phase stays. Maxima of queues are added: they may have been reached at different times.
+func (s *PhaseStats) Join(o *PhaseStats) {
+	earliest := func(a, b time.Duration) time.Duration {
+		if a == 0 || b != 0 && b < a {
+			return b
+		}
+		return a
+	}
+	// An end is known when it is known of both.
+	last := func(a, b time.Duration) time.Duration {
+		if a == 0 || b == 0 {
+			return 0
+		}
+		return max(a, b)
+	}
+	s.Start, s.Records.From = earliest(s.Start, o.Start), earliest(s.Records.From, o.Records.From)
+	s.SentEnd, s.RequestsEnd = last(s.SentEnd, o.SentEnd), last(s.RequestsEnd, o.RequestsEnd)
+	s.RecordsEnd = last(s.RecordsEnd, o.RecordsEnd)
+	s.LastUpdate = max(s.LastUpdate, o.LastUpdate)
+	for to, n := range map[*int64]int64{
+		&s.Sent: o.Sent, &s.Completed: o.Completed, &s.Cancelled: o.Cancelled, &s.Errors: o.Errors,
+		&s.SentSessions: o.SentSessions, &s.CompletedSessions: o.CompletedSessions,
+		&s.CancelledSessions: o.CancelledSessions,
+		&s.SessionTurns:      o.SessionTurns, &s.SkippedTurns: o.SkippedTurns,
+		&s.Records.Success: o.Records.Success, &s.Records.Errors: o.Records.Errors,
+		&s.Records.Excluded: o.Records.Excluded,
+		&s.Backlog:          o.Backlog, &s.BacklogMax: o.BacklogMax,
+		&s.Pauses: o.Pauses, &s.CancelledByTest: o.CancelledByTest,
+	} {
+		*to += n
+	}
+	s.Arrivals.join(&o.Arrivals, earliest)
+	s.DurationReached = s.DurationReached || o.DurationReached
+	s.End = worstEnd(s.End, o.End)
+}
+
+// join adds the arrivals of another load generator.
+func (a *Arrivals) join(o *Arrivals, earliest func(a, b time.Duration) time.Duration) {
+	a.First, a.Last = earliest(a.First, o.First), max(a.Last, o.Last)
+	for to, n := range map[*int64]int64{
+		&a.Used: o.Used, &a.Queue: o.Queue, &a.QueueMax: o.QueueMax, &a.Dropped: o.Dropped, &a.Waited: o.Waited,
+		&a.LiveMax: o.LiveMax, &a.Earlier: o.Earlier, &a.Recent: o.Recent,
+	} {
+		*to += n
+	}
+	a.WaitSum, a.WaitMax = a.WaitSum+o.WaitSum, max(a.WaitMax, o.WaitMax)
+}
+
+// worstEnd returns the worse of the ends of a phase at two load generators; empty = it runs at one of them.
+func worstEnd(a, b PhaseEnd) PhaseEnd {
+	if a == "" || b == "" {
+		return ""
+	}
+	order := []PhaseEnd{PhaseCompleted, PhaseGraceTimeout, PhaseCancelled, PhaseSaturated, PhaseFailed, PhaseAborted}
+	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]
 }
 
 // Interruptions counts what the client did to requests on its own.

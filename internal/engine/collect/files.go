@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -250,6 +251,7 @@ type FileOptions struct {
 	Reserve int64             // bytes of the disk that record files leave free; 0 = without limit
 	Alarm   func(text string) // is told when the disk is nearly full; nil = nobody
 	Faults  *Faults
+	Worker  string // name of the load generator in the records; empty = that of a run that has only one
 }
 
 // OpenFiles starts the writers of the record files of the plan. The files must be
@@ -383,7 +385,9 @@ func (f *Files) writeRaw(raw *export.Raw) {
 }
 
 func recordOptions(f *FileOptions) export.RecordOptions {
-	o := export.RecordOptions{Clock: f.Clock, Metrics: f.Plan.Metrics, Secrets: f.Secrets, Worker: "worker-0"}
+	o := export.RecordOptions{
+		Clock: f.Clock, Metrics: f.Plan.Metrics, Secrets: f.Secrets, Worker: cmp.Or(f.Worker, "worker-0"),
+	}
 	for i := range f.Plan.Phases {
 		p := &f.Plan.Phases[i]
 		o.Phases = append(o.Phases, export.PhaseName{

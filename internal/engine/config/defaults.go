@@ -27,6 +27,9 @@ func fillDocument(in *input) {
 		b.Tokenizer.Name = b.Models.Items[0].Name
 		in.infer("benchmark.tokenizer.name", b.Tokenizer.Name, "the name of the model")
 	}
+	if b.Cluster != nil {
+		schema.Fill(b.Cluster, "benchmark.cluster")
+	}
 	if b.Runtime.UI == "" {
 		b.Runtime.UI = "dashboard"
 		if in.options.Untrusted {

@@ -6,6 +6,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -38,11 +39,12 @@ type Document struct {
 	injected  []string  // values that substitutions put into secret places
 	// those of injected that ${secret:NAME} gave; they are shown nowhere
 	confidential []string
-	keySource    string    // the flag, variable or member that gave the API key
-	untrusted    bool      // files only under roots
-	roots        []string  // nil = any, or none if untrusted
-	study        *Study    // nil = one run
-	scenario     *Scenario // nil = none
+	keySource    string          // the flag, variable or member that gave the API key
+	source       json.RawMessage // with secrets; nil unless the document is for several load generators
+	untrusted    bool            // files only under roots
+	roots        []string        // nil = any, or none if untrusted
+	study        *Study          // nil = one run
+	scenario     *Scenario       // nil = none
 }
 
 // Metadata describes a run for its users and for the queue; it does not affect what is
@@ -79,6 +81,7 @@ type Benchmark struct {
 	ServerMetrics  ServerMetrics  `json:"serverMetrics"`
 	NetworkLatency NetworkLatency `json:"networkLatency"`
 	Path           Path           `json:"path"`
+	Cluster        *Cluster       `json:"cluster,omitempty"` // nil = this process is the only load generator
 	Runtime        Runtime        `json:"runtime"`
 	Logging        Logging        `json:"logging"`
 	Client         Client         `json:"client"`
@@ -507,6 +510,14 @@ type Path struct {
 	Enabled bool `json:"enabled"` // default true: round trips, retransmissions and segments out of order are counted
 }
 
+// Cluster says which load generators perform the run together.
+type Cluster struct {
+	Workers      int     `json:"workers"`
+	OnWorkerLost string  `json:"onWorkerLost"` // abort (default), continue
+	JoinTimeout  Seconds `json:"joinTimeout"`  // until all have joined; default 60
+	LostAfter    Seconds `json:"lostAfter"`    // without a message a load generator is lost; default 10
+}
+
 // Gates decide, besides objectives, how a run is judged.
 type Gates struct {
 	FailOnFinding []string `json:"failOnFinding,omitempty"` // codes of findings about servers or accelerators that miss an objective
@@ -551,6 +562,10 @@ func (d Default) String() string {
 	}
 	return fmt.Sprintf("%s: %s (%s)", strings.TrimPrefix(d.Pointer, "#/"), value, d.Reason)
 }
+
+// Source returns the document as it was read, with its secrets, to be read again by each of several load generators;
+// nil for a run of one.
+func (d *Document) Source() json.RawMessage { return d.source }
 
 // KeySource names the flag, the environment variable or the member that gave the API key;
 // "" if nothing did.

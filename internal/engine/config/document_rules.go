@@ -37,6 +37,7 @@ func checkDocument(in *input) {
 	checkGPUTelemetry(in, &in.doc.Benchmark.GPUTelemetry)
 	checkServerMetrics(in, &in.doc.Benchmark.ServerMetrics)
 	checkNetworkLatency(in, &in.doc.Benchmark.NetworkLatency)
+	checkCluster(in, in.doc.Benchmark.Cluster)
 	checkStudy(in)
 	checkGate(in)
 	checkOTel(in)

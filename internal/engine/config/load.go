@@ -67,6 +67,9 @@ func (d *Draft) decode() *input {
 	nameCorpora(d)
 	in.doc.scenario = layScenario(d)
 	addLaneWarmups(d.Root)
+	if b := d.Root.Get("benchmark"); b != nil && b.Get("cluster") != nil {
+		in.doc.source = d.Root.JSON()
+	}
 	in.Options.IgnoreUnsupported = isTrue(d.Root.Get("ignoreUnsupported"))
 	in.Document(d.Root, in.doc)
 	in.doc.injected, in.doc.confidential = in.Injected, in.Confidential

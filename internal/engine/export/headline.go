@@ -46,6 +46,7 @@ func (p *page) headline(r *Report) {
 		p.path(r)
 		p.serverSpans(r)
 		from += p.lines() - before // they take no room from the warnings
+		p.workers(r.Cluster)
 		p.clientReport(r)
 	} else {
 		p.entry(red, "Result", "no latency or throughput to report: no request succeeded", 0)

@@ -78,6 +78,8 @@ type Report struct {
 
 	Agents *agents.Report `json:"agents,omitempty"` // what the replay of recorded sessions measured; nil = none was replayed
 
+	Cluster *Cluster `json:"cluster,omitempty"` // the load generators; nil = there was one
+
 	Layout Layout `json:"layout"`
 }
 

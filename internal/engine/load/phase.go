@@ -75,6 +75,10 @@ func (p *Phase) Begin(earlier ...*Phase) {
 	e := &p.env
 	if err := p.work.stock.beginPhase(e.phase.Once); err != nil {
 		p.pump.dryness = fmt.Errorf("read the dataset from its beginning: %w", err)
+	} else if part := e.phase.Part; part != nil {
+		if err := p.work.stock.advance(part.First, e.unread.done); err != nil {
+			p.pump.dryness = fmt.Errorf("read the dataset: %w", err)
+		}
 	}
 	if e.users != nil {
 		e.users.beginHistory(p.pump.meanTurns())

@@ -62,6 +62,30 @@ func (k *stock) drawSession(quit <-chan struct{}, owns func(n int64) bool) (*ses
 	return s, nil
 }
 
+// advance makes a session the next one that is drawn: those before it that were not started are left out, and so are
+// their draws of a dataset that is repeated.
+func (k *stock) advance(to int64, quit <-chan struct{}) error {
+	k.unused = slices.DeleteFunc(k.unused, func(s *session) bool { return s.Session < to })
+	if *k.once { // its conversations are counted from its beginning
+		k.drawn = max(k.drawn, to)
+	}
+	for ; k.drawn < to; k.drawn++ {
+		if _, _, err := k.requests.Source.Next(k.drawn, quit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// afterStarted returns the number after the last session that was started, of those that owns has; nil = all are.
+func (k *stock) afterStarted(owns func(n int64) bool) int64 {
+	n := k.nextSession()
+	for owns != nil && n > 0 && !owns(n-1) {
+		n--
+	}
+	return n
+}
+
 // all has every session.
 func all(int64) bool { return true }
 

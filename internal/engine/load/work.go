@@ -38,3 +38,7 @@ func (w *Work) Target(n int64) int {
 	}
 	return w.stock.targetOf(n)
 }
+
+// AfterStarted returns the number after that of the last session that was started, of those that owns has. It is
+// called between phases only.
+func (w *Work) AfterStarted(owns func(session int64) bool) int64 { return w.stock.afterStarted(owns) }

@@ -41,6 +41,7 @@ type Input struct {
 	OTel        *otel.Report      // what was sent to OpenTelemetry collectors; nil = nothing
 	Spans       *otel.ServerSpans // of servers; nil = none were received
 	Jobs        *agents.Jobs      // the plays of recorded sessions; nil = the dataset has none
+	Cluster     *export.Cluster   // the load generators; nil = there was one
 	Network     *measure.Network  // the round trips to the targets, if they were measured; nil = they are not known
 }
 
@@ -84,6 +85,7 @@ func Conclude(in *Input) Outcome {
 	rep.Tokenizer, rep.Dataset = in.Tokens.Method, in.Dataset
 	rep.Client, rep.Server = Client(in.Phases, in.Certificate), in.Server
 	rep.SLOs.Run = append(rep.SLOs.Run, unwanted(in.Plan.Unwanted, rep)...)
+	rep.Cluster = in.Cluster
 	rep.Cache = prefixCache(in.Plan, rep)
 	rep.Validity = Validity(in.Plan.Document, rep, in.Phases)
 	rep.Warnings = in.warnings(rep)

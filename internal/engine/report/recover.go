@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
@@ -35,7 +37,7 @@ func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Rec
 	}
 	log := results.Open(dir, m.Files.Layout.Prefix).Measured(o.Progress)
 	jobs := agents.NewJobs()
-	phases, err := replay(m, log.Records(ctx), o.Keep, jobs)
+	phases, err := replay(m, log.Records(ctx), o.Keep, jobs, func(int) time.Duration { return 0 })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,9 +61,10 @@ func Recover(ctx context.Context, dir string, m *plan.Measure, r *run.Run, o Rec
 }
 
 // replay adds the records of a file to the phases in which they were made. Phases
-// without a record are left out.
+// without a record are left out. start returns when a phase began; 0 = when its first record was due.
 func replay(
 	m *plan.Measure, records iter.Seq2[*bench.Record, error], keep func(*measure.Set) error, jobs *agents.Jobs,
+	start func(phase int) time.Duration,
 ) ([]Measured, error) {
 	phases := make([]Measured, len(m.Phases))
 	for rec, err := range records {
@@ -77,9 +80,9 @@ func replay(
 				return nil, err
 			}
 			_ = keep(p.Set) // else the values stay in memory, within their budget
-			p.Stats.End, p.Stats.Start = bench.PhaseAborted, rec.Stamps.Due
+			p.Stats.End, p.Stats.Start = bench.PhaseAborted, cmp.Or(start(rec.Phase), rec.Stamps.Due)
 			if p.Plan.Kind == bench.Profiling {
-				p.Set.SliceFrom(rec.Stamps.Due)
+				p.Set.SliceFrom(p.Stats.Start)
 			}
 		}
 		p.add(rec)

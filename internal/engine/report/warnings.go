@@ -292,7 +292,7 @@ func clientEvidence(rep *export.Report) []bench.Warning {
 
 func offeredRate(rep *export.Report) []bench.Warning {
 	s := rep.Saturation
-	if s == nil || s.Saturated || !s.Apart() {
+	if s == nil || s.Saturated || !s.Apart() || rep.Cluster != nil && rep.Cluster.Conservation.NotSent > 0 {
 		return nil
 	}
 	return warn("offered-rate", "asked %s, the random arrivals came at %s: the rate of a short run differs from the mean",

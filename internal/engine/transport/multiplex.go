@@ -36,6 +36,15 @@ type SharedCount struct {
 	Fallbacks   int // origins that offer no HTTP/2 and were reached by HTTP/1.1
 }
 
+// Add returns the connections of two clients together.
+func (c SharedCount) Add(o SharedCount) SharedCount {
+	limit := max(c.Limit, o.Limit)
+	if c.Limit > 0 && o.Limit > 0 {
+		limit = min(c.Limit, o.Limit)
+	}
+	return SharedCount{Connections: c.Connections + o.Connections, Limit: limit, Fallbacks: c.Fallbacks + o.Fallbacks}
+}
+
 // origin is one server and the connections to it.
 type origin struct {
 	mu      sync.Mutex

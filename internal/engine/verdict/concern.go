@@ -250,7 +250,11 @@ func (r *Report) Advice() string {
 			numbers = append(numbers, name+" "+off)
 		}
 		_, _, cause := x.Short()
-		parts = append(parts, strings.Join(numbers, ", ")+" ("+cause+")")
+		part := strings.Join(numbers, ", ") + " (" + cause + ")"
+		if x.Worker != "" {
+			part = x.Worker + ": " + part
+		}
+		parts = append(parts, part)
 	}
 	return string(r.Verdict) + ": " + strings.Join(append(parts, remedies...), "; ")
 }

@@ -20,7 +20,8 @@ type Sign struct {
 	// Share is the share of the window, or of the observations, above the limit:
 	// 0 to 1.
 	Share   float64 `json:"share"`
-	Message string  `json:"message"` // for people
+	Message string  `json:"message"`          // for people
+	Worker  string  `json:"worker,omitempty"` // of several load generators, the one that it is about
 }
 
 // The limits of signs.

@@ -41,8 +41,8 @@ func (l Level) rank() int {
 	return 1
 }
 
-// worse returns the worse of two levels.
-func worse(a, b Level) Level {
+// Worse returns the worse of two levels.
+func Worse(a, b Level) Level {
 	if a.rank() >= b.rank() {
 		return a
 	}
@@ -68,6 +68,7 @@ type Reason struct {
 	// Unreported means that the run has the number in its files only: the console does not
 	// show it by default, and no objective uses it. It does not decide the verdict.
 	Unreported bool   `json:"unreported,omitempty"`
+	Worker     string `json:"worker,omitempty"` // of several load generators, the one that it is about
 	Cause      string `json:"cause,omitempty"`  // why, for people
 	Source     string `json:"source,omitempty"` // who used the processors that the client lacked, for people
 	Remedy     string `json:"remedy,omitempty"` // what to do about the cause, for people
@@ -122,7 +123,7 @@ func Judge(o *Observation) Report {
 		}
 		reason.Message = reason.Concerns[0] + " " + reason.off() + ": " + reason.because()
 		if !reason.Unreported {
-			r.Verdict = worse(r.Verdict, reason.Level)
+			r.Verdict = Worse(r.Verdict, reason.Level)
 		}
 		r.Reasons = append(r.Reasons, reason)
 	}

@@ -259,6 +259,15 @@ func (f *Flags) problem(order int, flag, code, format string, args ...any) {
 // one of them, with dashes.
 func (f *Flags) Given(flag string) bool { return f.get(flag) != nil }
 
+// Text returns the last value of an option, "" if it was not typed.
+func (f *Flags) Text(flag string) string {
+	occ := f.get(flag)
+	if occ == nil || len(occ.values) == 0 {
+		return ""
+	}
+	return occ.values[len(occ.values)-1]
+}
+
 func (f *Flags) get(flag string) *occurrence {
 	o, ok := f.table[flag]
 	if !ok {

@@ -24,6 +24,8 @@ type Share struct {
 type Part struct {
 	Whole *Phase
 	Share Share
+	// First is the number of the first session of the phase, and of its first arrival.
+	First int64
 	users int64 // of those at the start of the phase, how many are in the share
 }
 
@@ -35,7 +37,7 @@ func (s *Share) Of(whole *Phase, first int64) (part *Phase, ok bool) {
 		return whole, true
 	}
 	out := *whole
-	out.Part = &Part{Whole: whole, Share: *s}
+	out.Part = &Part{Whole: whole, Share: *s, First: first}
 	out.Concurrency, out.Prefill = count(whole.Concurrency, s.Slots), count(whole.Prefill, s.Slots)
 	owns := func(n int64) bool { return s.Owns(first + n) }
 	out.Requests, out.Sessions = count(whole.Requests, owns), count(whole.Sessions, owns)

@@ -72,7 +72,7 @@ func lagRows() []Row {
 func limitRows() []Row {
 	return []Row{
 		aggregate("closed_loop_efficiency", ClosedLoopOnly|LargerIsBetter|NoIndividualRecords, inRatio,
-			func(t *Totals) float64 { return present(t.Slots.held > 0, float64(t.Slots.used)/float64(t.Slots.held)) }),
+			func(t *Totals) float64 { return present(t.Slots.Held > 0, float64(t.Slots.Used)/float64(t.Slots.Held)) }),
 		record("prefill_wait", PrefillOnly, inMS, func(v *View) float64 {
 			return max(0, since(v.Record.Stamps.Permit, v.Record.Stamps.Queued))
 		}).ofAttempts(),

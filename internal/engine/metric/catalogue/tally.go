@@ -188,8 +188,8 @@ func (t *Tally) Merge(o *Tally) {
 	t.Compared += o.Compared
 	t.Discrepancies += o.Discrepancies
 	t.Late += o.Late
-	t.Slots.held += o.Slots.held
-	t.Slots.used += o.Slots.used
+	t.Slots.Held += o.Slots.Held
+	t.Slots.Used += o.Slots.Used
 	t.Preconnected += o.Preconnected
 	t.Retries += o.Retries
 	if o.FirstStart != 0 && (t.FirstStart == 0 || o.FirstStart < t.FirstStart) {
@@ -223,7 +223,7 @@ func b2i(b bool) int64 {
 
 // slotTime is how long slots were held for requests, since they were due, and how long
 // these were in flight.
-type slotTime struct{ held, used time.Duration }
+type slotTime struct{ Held, Used time.Duration }
 
 // add adds a request that was sent.
 func (t *slotTime) add(s *bench.Stamps) {
@@ -234,8 +234,8 @@ func (t *slotTime) add(s *bench.Stamps) {
 	if s.Queued != 0 {
 		held -= s.Permit - s.Queued
 	}
-	t.held += held
-	t.used += s.End - s.Start
+	t.Held += held
+	t.Used += s.End - s.Start
 }
 
 // Reuse describes how much of what a phase sent had been sent before in the run. The

@@ -1,0 +1,539 @@
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"aiperfd/internal/cluster/bus"
+	"aiperfd/internal/cluster/lane"
+	"aiperfd/internal/cluster/message"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/durable"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/measure"
+	"aiperfd/internal/engine/report"
+	"aiperfd/internal/run"
+)
+
+// task is a run on workers. Its fields below members are guarded by the mutex of the controller.
+type task struct {
+	run       *engine.FleetRun
+	members   []*member
+	weights   []float64
+	shares    []float64 // of the load
+	clock     bench.Clock
+	lostAfter time.Duration
+	goOn      bool // without workers that are lost
+
+	starts map[int]*message.Start // by phase
+	cancel *run.CancelRequest     // nil = the run goes on
+	fault  *run.Error             // why it is stopped; nil = nothing failed
+}
+
+// The periods of a run.
+const (
+	lookEvery   = time.Second
+	prepareWait = time.Minute
+	startLead   = time.Second
+	pullWait    = 10 * time.Second
+	pullSize    = 512 << 10
+)
+
+// Perform implements [engine.Fleet].
+func (c *Controller) Perform(ctx context.Context, f *engine.FleetRun) ([]report.Member, *run.Error) {
+	t, fault := c.gather(ctx, f)
+	if fault != nil {
+		return nil, fault
+	}
+	defer c.leave(t)
+	if fault := c.prepare(ctx, t); fault != nil {
+		return nil, fault
+	}
+	c.watch(ctx, t)
+	return c.collect(ctx, t)
+}
+
+// divisible returns why the plan cannot be performed by a number of workers; nil = it can.
+func divisible(phases []spec.Phase, workers int) error {
+	for i := range phases {
+		p := &phases[i]
+		switch {
+		case p.Lanes != nil:
+			return fmt.Errorf("phase %s replays recorded sessions on lanes: these are not divided among load generators", p.Name)
+		case p.Concurrency > 0 && p.Concurrency < workers:
+			return fmt.Errorf("phase %s has %d slots for %d load generators: reduce their number, or raise the concurrency",
+				p.Name, p.Concurrency, workers)
+		case p.Prefill > 0 && p.Prefill < workers:
+			return fmt.Errorf("phase %s allows %d prefills for %d load generators: reduce their number, or raise the limit",
+				p.Name, p.Prefill, workers)
+		}
+	}
+	return nil
+}
+
+// gather waits until there are enough workers.
+func (c *Controller) gather(ctx context.Context, f *engine.FleetRun) (*task, *run.Error) {
+	doc := f.Document.Benchmark.Cluster
+	if err := divisible(f.Plan.Phases, doc.Workers); err != nil {
+		return nil, &run.Error{Code: run.WorkersMissing, Message: err.Error()}
+	}
+	timeout := time.NewTimer(doc.JoinTimeout.Duration())
+	defer timeout.Stop()
+	defer f.Status("")
+	for {
+		c.mu.Lock()
+		idle, changed := c.idle(), c.changed
+		if len(idle) >= doc.Workers {
+			t := &task{
+				run: f, members: idle[:doc.Workers], starts: map[int]*message.Start{}, clock: bench.NewClock(),
+				lostAfter: doc.LostAfter.Duration(), goOn: doc.OnWorkerLost == "continue",
+			}
+			for _, m := range t.members {
+				m.task, m.ready, m.done, m.lost, m.worst = t, nil, nil, "", max(0, m.beat.ClockBound)
+				t.weights = append(t.weights, 1)
+			}
+			c.mu.Unlock()
+			for _, own := range lane.Divide(t.weights) {
+				t.shares = append(t.shares, float64(own.Len())/lane.Count)
+			}
+			return t, nil
+		}
+		c.mu.Unlock()
+		f.Status(fmt.Sprintf("waiting for load generators: %d of %d have joined", len(idle), doc.Workers))
+		select {
+		case <-changed:
+		case <-time.After(lookEvery):
+		case <-timeout.C:
+			return nil, &run.Error{Code: run.WorkersMissing, Message: fmt.Sprintf(
+				"%d of %d load generators have joined in %v: start others with aiperfd worker, or raise cluster.joinTimeout",
+				len(idle), doc.Workers, doc.JoinTimeout.Duration())}
+		case <-f.Cancelled:
+			return nil, &run.Error{Code: run.WorkersMissing, Message: "cancelled while waiting for load generators"}
+		case <-ctx.Done():
+			return nil, &run.Error{Code: run.WorkersMissing, Message: ctx.Err().Error()}
+		}
+	}
+}
+
+// leave makes the workers of a run free for others.
+func (c *Controller) leave(t *task) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range t.members {
+		m.task, m.ready, m.done = nil, nil, nil
+		m.beat.Run = "" // until the next beat
+	}
+	c.notify()
+}
+
+// prepare gives each worker its part.
+func (c *Controller) prepare(ctx context.Context, t *task) *run.Error {
+	f := t.run
+	failures := make(chan error, len(t.members))
+	for i, m := range t.members {
+		go func() { // ends within prepareWait
+			failures <- c.ask(ctx, m.ID, message.KindPrepare, &message.Prepare{
+				Run: f.ID, Document: f.Document.Source(), Seed: int64(f.Plan.Seed), Weights: t.weights, Index: i,
+				Epoch: t.clock.At(0).Sub(c.base), EpochWall: t.clock.Wall(0), LostAfter: t.lostAfter,
+			})
+		}()
+	}
+	var all []error
+	for _, m := range t.members {
+		if err := <-failures; err != nil {
+			all = append(all, fmt.Errorf("worker %s: %w", m.Name, err))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	for _, m := range t.members {
+		_ = c.ask(ctx, m.ID, message.KindRelease, &message.Release{Run: f.ID})
+	}
+	return &run.Error{Code: run.WorkerLost, Message: errors.Join(all...).Error()}
+}
+
+// ask sends a worker a request until it is answered, and returns the error of the answer.
+func (c *Controller) ask(ctx context.Context, id, kind string, question any) error {
+	data, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, prepareWait)
+	defer cancel()
+	for {
+		once, stop := context.WithTimeout(ctx, pullWait)
+		reply, err := c.options.Bus.Request(once, bus.ToWorker(id, kind), data)
+		stop()
+		if err == nil {
+			var a message.Answer
+			if err = json.Unmarshal(reply, &a); err == nil && a.Error != "" {
+				err = errors.New(a.Error)
+			}
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// watch follows the run until all workers have ended or are lost.
+func (c *Controller) watch(ctx context.Context, t *task) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	cancelled := t.run.Cancelled
+	running := false
+	for {
+		c.mu.Lock()
+		changed := c.changed
+		c.arm(t)
+		if !running && len(t.starts) > 0 {
+			running = true
+			t.run.Running()
+		}
+		over := c.over(t)
+		c.mu.Unlock()
+		if over {
+			c.look(t)
+			return
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+			c.look(t)
+		case <-cancelled:
+			cancelled = nil
+		}
+		if cancelled == nil || ctx.Err() != nil {
+			request := t.run.Cancel()
+			request.Force = request.Force || ctx.Err() != nil
+			c.mu.Lock()
+			t.cancel = &request
+			c.mu.Unlock()
+		}
+	}
+}
+
+// arm decides when the next phase begins, with mu held: as soon as all workers are ready for it.
+func (c *Controller) arm(t *task) {
+	phase, first := -1, int64(0)
+	for _, m := range t.members {
+		switch {
+		case m.lost != "" || m.done != nil:
+			continue
+		case m.ready == nil || t.starts[m.ready.Phase] != nil:
+			return
+		case phase >= 0 && m.ready.Phase != phase:
+			return
+		}
+		phase, first = m.ready.Phase, max(first, m.ready.After)
+	}
+	if phase < 0 || t.cancel != nil {
+		return
+	}
+	lead := startLead
+	for _, m := range t.members {
+		lead = max(lead, 10*m.beat.RTT)
+	}
+	t.starts[phase] = &message.Start{At: c.now() + lead, First: first}
+}
+
+// over reports whether all workers have ended, with mu held. It decides which are lost, and what follows.
+func (c *Controller) over(t *task) bool {
+	over := true
+	for _, m := range t.members {
+		if silent := time.Since(m.heard); m.lost == "" && m.done == nil && silent > t.lostAfter {
+			m.lost = fmt.Sprintf("no message for %v", silent.Round(time.Second))
+		}
+		if m.lost != "" {
+			c.loses(t, m)
+			continue
+		}
+		over = over && m.done != nil
+		if d := m.done; d != nil && d.State == bench.StateFailed && t.fault == nil && !failedByRequests(d.Code) {
+			message := fmt.Sprintf("worker %s: %s", m.Name, d.Reason)
+			t.fault = &run.Error{Code: cmp.Or(d.Code, run.WorkerLost), Message: message}
+			c.stop(t, "worker "+m.Name+" has failed")
+		}
+	}
+	return over
+}
+
+// failedByRequests reports whether the run of a worker has failed because of its requests, which the whole decides.
+func failedByRequests(code run.ErrorCode) bool {
+	return code == run.NoSuccess || code == run.ErrorThreshold
+}
+
+// loses decides what becomes of a run of which a worker is lost, with mu held.
+func (c *Controller) loses(t *task, m *member) {
+	if t.goOn || t.fault != nil {
+		return
+	}
+	t.fault = &run.Error{Code: run.WorkerLost, Message: fmt.Sprintf("worker %s is lost: %s", m.Name, m.lost)}
+	c.stop(t, "worker "+m.Name+" is lost")
+}
+
+// stop stops the run, with mu held.
+func (c *Controller) stop(t *task, reason string) {
+	if t.cancel == nil {
+		t.cancel = &run.CancelRequest{Reason: reason}
+	}
+}
+
+// look shows the state of the run.
+func (c *Controller) look(t *task) {
+	type state struct {
+		stats bench.PhaseStats
+		live  [][]byte
+	}
+	phases := map[int]*state{}
+	c.mu.Lock()
+	for _, m := range t.members {
+		for i := range m.beat.Phases {
+			p := &m.beat.Phases[i]
+			at := p.Stats.Index
+			if at < 0 || at >= len(t.run.Plan.Phases) {
+				continue
+			}
+			if s := phases[at]; s != nil {
+				s.stats.Join(&p.Stats)
+			} else {
+				phases[at] = &state{stats: p.Stats}
+			}
+			phases[at].live = append(phases[at].live, p.Live)
+		}
+	}
+	c.mu.Unlock()
+	var out []engine.FleetPhase
+	for at := range t.run.Plan.Phases {
+		s := phases[at]
+		if s == nil {
+			continue
+		}
+		p := &t.run.Plan.Phases[at]
+		s.stats.ExpectedRequests, s.stats.ExpectedSessions = p.Requests, p.Sessions
+		s.stats.ExpectedDuration = p.Duration
+		set, err := mergedSet(t.run.Plan.Metrics, s.live)
+		if err != nil {
+			c.options.Log.Warn().Err(err).Msg("merge the metrics of workers")
+			continue
+		}
+		out = append(out, engine.FleetPhase{Stats: s.stats, Set: set})
+	}
+	if len(out) > 0 {
+		t.run.Look(t.clock, out, c.states(t))
+	}
+}
+
+// states returns the workers of a run as they are shown.
+func (c *Controller) states(t *task) (out []run.WorkerState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, m := range t.members {
+		w := run.WorkerState{
+			Name: m.Name, State: m.state(), Heard: m.heard.UTC(),
+			Share: t.shares[i],
+		}
+		for j := range m.beat.Phases {
+			s := &m.beat.Phases[j].Stats
+			w.Requests, w.Failed, w.InFlight = w.Requests+s.Sent, w.Failed+s.Errors, w.InFlight+s.InFlight()
+		}
+		if m.beat.ClockBound >= 0 {
+			w.ClockBound = new(float64(m.beat.ClockBound) / float64(time.Millisecond))
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// mergedSet returns the metrics of all workers.
+func mergedSet(o measure.Options, live [][]byte) (*measure.Set, error) {
+	o.Budget = -1
+	set, err := measure.NewSet(o)
+	for _, data := range live {
+		if err == nil && len(data) > 0 {
+			err = set.MergeLive(data)
+		}
+	}
+	return set, err
+}
+
+// collect gets the files of all workers.
+func (c *Controller) collect(ctx context.Context, t *task) ([]report.Member, *run.Error) {
+	t.run.Status("getting the records of the load generators")
+	defer t.run.Status("")
+	var out []report.Member
+	for i, m := range t.members {
+		c.mu.Lock()
+		member := report.Member{
+			Name: m.Name, Dir: filepath.Join(t.run.Dir, m.Name), Share: t.shares[i],
+			ClockBound: m.worst, Snapshot: &run.Snapshot{},
+		}
+		for j := range m.beat.Phases {
+			member.Snapshot.Phases = append(member.Snapshot.Phases, run.Phase{Stats: m.beat.Phases[j].Stats})
+		}
+		done, lost := m.done, m.lost
+		heard := t.clock.Offset(m.heard)
+		c.mu.Unlock()
+		if done != nil && lost == "" {
+			if err := c.pull(ctx, t, m.ID, member.Dir, done.Files); err != nil {
+				lost = err.Error()
+				if t.fault == nil {
+					message := fmt.Sprintf("the records of worker %s are not complete: %v", m.Name, err)
+					t.fault = &run.Error{Code: run.WorkerLost, Message: message}
+				}
+			}
+		}
+		if done != nil && lost == "" {
+			member.Run, member.Ending = &run.Run{State: done.State, StateReason: done.Reason}, done.Ending
+			if data, err := os.ReadFile(filepath.Join(member.Dir, ".snapshot.json")); err == nil {
+				snap := new(run.Snapshot)
+				if json.Unmarshal(data, snap) == nil {
+					member.Snapshot = snap
+				}
+			}
+			if err := c.ask(ctx, m.ID, message.KindRelease, &message.Release{Run: t.run.ID}); err != nil {
+				c.options.Log.Warn().Err(err).Str("worker", m.Name).Msg("release a worker")
+			}
+		}
+		if member.Run == nil {
+			member.Lost, member.LostAt = cmp.Or(lost, "it has not reported its end"), heard
+			member.Unknown, member.NotSent = c.notSent(t, i, &member)
+		}
+		out = append(out, member)
+	}
+	return out, t.fault
+}
+
+// notSent counts the arrivals of the lanes of a worker that were due after its last state: those that it may have sent,
+// because it stops only when it has not been answered for a while, and those after that.
+func (c *Controller) notSent(t *task, index int, m *report.Member) (unknown, n int64) {
+	lanes, own := lane.New(t.run.Plan.Seed), lane.Divide(t.weights)[index]
+	ended := c.phaseEnds(t)
+	for at := range t.run.Plan.Phases {
+		p, start := &t.run.Plan.Phases[at], t.starts[at]
+		if start == nil || p.Arrivals == nil {
+			continue
+		}
+		begun := t.clock.Offset(c.base.Add(start.At))
+		number, last := start.First, m.LostAt
+		for j := range m.Snapshot.Phases {
+			if s := &m.Snapshot.Phases[j].Stats; s.Index == at {
+				last = min(last, s.LastUpdate)
+			}
+		}
+		for due := range p.Arrivals {
+			due += begun
+			if bound := p.SessionBound(); due > ended[at] || bound >= 0 && number-start.First >= bound {
+				break
+			}
+			switch {
+			case due <= last || !own.Has(lanes.Of(number)):
+			case due <= m.LostAt+t.lostAfter:
+				unknown++
+			default:
+				n++
+			}
+			number++
+		}
+	}
+	return unknown, n
+}
+
+// phaseEnds returns until when each phase sent requests at the workers that went on.
+func (c *Controller) phaseEnds(t *task) map[int]time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := map[int]time.Duration{}
+	for _, m := range t.members {
+		for i := range m.beat.Phases {
+			s := &m.beat.Phases[i].Stats
+			end := max(s.SentEnd, s.Arrivals.Last)
+			if s.DurationReached {
+				end = max(end, s.Start+s.ExpectedDuration)
+			}
+			out[s.Index] = max(out[s.Index], end)
+		}
+	}
+	return out
+}
+
+// pull gets the files of a worker.
+func (c *Controller) pull(ctx context.Context, t *task, id, dir string, files []message.File) error {
+	for _, f := range files {
+		if !filepath.IsLocal(filepath.FromSlash(f.Name)) || slices.Contains(strings.Split(f.Name, "/"), "..") {
+			return fmt.Errorf("the worker names a file %.100q", f.Name)
+		}
+		if err := c.pullFile(ctx, t, id, filepath.Join(dir, filepath.FromSlash(f.Name)), &f); err != nil {
+			return fmt.Errorf("get %s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+// pullFile gets a file in ranges.
+func (c *Controller) pullFile(ctx context.Context, t *task, id, path string, f *message.File) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, durable.Shared)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	sum := sha256.New()
+	for at := int64(0); at < f.Size; {
+		size := int(min(pullSize, f.Size-at))
+		question, err := json.Marshal(message.Range{Run: t.run.ID, Name: f.Name, Offset: at, Size: size})
+		if err != nil {
+			return err
+		}
+		data, err := c.pullRange(ctx, id, question)
+		if err != nil {
+			return err
+		}
+		if len(data) == 0 {
+			return fmt.Errorf("it ends at %d of %d bytes", at, f.Size)
+		}
+		_, _ = sum.Write(data)
+		if _, err := to.Write(data); err != nil {
+			return err
+		}
+		at += int64(len(data))
+	}
+	if !bytes.Equal(sum.Sum(nil), f.SHA256) {
+		return errors.New("its digest is not that of the worker")
+	}
+	return to.Close()
+}
+
+// tries is how often a range of a file is asked for.
+const tries = 6
+
+// pullRange gets a range of a file, which is asked for again if the answer is lost.
+func (c *Controller) pullRange(ctx context.Context, id string, question []byte) (data []byte, err error) {
+	for range tries {
+		once, stop := context.WithTimeout(ctx, pullWait)
+		data, err = c.options.Bus.Request(once, bus.ToWorker(id, message.KindFile), question)
+		stop()
+		if err == nil || ctx.Err() != nil {
+			return data, err
+		}
+		time.Sleep(lookEvery)
+	}
+	return nil, err
+}

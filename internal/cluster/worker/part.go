@@ -1,0 +1,75 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"aiperfd/internal/cluster/bus"
+	"aiperfd/internal/cluster/lane"
+	"aiperfd/internal/cluster/message"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric/measure"
+	"aiperfd/internal/engine/report"
+)
+
+// Clock implements [engine.Part].
+func (p *part) Clock() bench.Clock { return p.clock }
+
+// Worker implements [engine.Part].
+func (p *part) Worker() string { return p.worker.options.Name }
+
+// Share implements [engine.Part].
+func (p *part) Share(of *spec.Phase) *spec.Share {
+	owners := lane.Deal(of.Concurrency, p.task.Weights)
+	share := p.lanes.Share(p.own, func(slot int) bool { return owners[slot] == p.task.Index })
+	return &share
+}
+
+// Meet implements [engine.Part]: it asks the controller until all load generators are ready.
+func (p *part) Meet(ctx context.Context, phase int, after int64) (start time.Time, first int64, err error) {
+	w := p.worker
+	question := message.Ready{Run: p.task.Run, Phase: phase, After: after}
+	for {
+		var answer message.Start
+		err := w.request(ctx, askWait, bus.FromWorker(w.options.ID, message.KindReady), &question, &answer)
+		switch {
+		case ctx.Err() != nil:
+			return time.Time{}, 0, ctx.Err()
+		case err != nil || answer.Wait:
+		case answer.Error != "":
+			return time.Time{}, 0, errors.New(answer.Error)
+		default:
+			start, _, err := w.local(answer.At)
+			if late := time.Since(start); err == nil && late > 0 {
+				err = fmt.Errorf("the load generator heard of the start %v too late", late.Round(time.Millisecond))
+			}
+			return start, answer.First, err
+		}
+		select {
+		case <-ctx.Done():
+			return time.Time{}, 0, ctx.Err()
+		case <-time.After(askEvery):
+		}
+	}
+}
+
+// Show implements [engine.Part].
+func (p *part) Show(of *spec.Phase, stats *bench.PhaseStats, set *measure.Set) {
+	live, err := set.MarshalLive()
+	if err != nil {
+		p.worker.options.Log.Error().Err(err).Msg("encode the metrics of a phase")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phases[of.Index] = message.Phase{Stats: *stats, Live: live}
+}
+
+// Ended implements [engine.Part].
+func (p *part) Ended(e *report.Ending) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ending.Ending = e
+}

@@ -1,0 +1,235 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/cluster"
+	"aiperfd/internal/cluster/bus"
+	"aiperfd/internal/cluster/worker"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
+)
+
+// fleet is a bed whose engine performs runs on workers, which have joined over a bus in memory.
+type fleet struct {
+	*bed
+	bus     *bus.Memory
+	workers []*bed
+	control *cluster.Controller
+	end     func()
+}
+
+// newFleet starts a simulated server, a controller and workers w1, w2, … Call end before the test ends.
+func newFleet(t *testing.T, o mock.Options, workers int) *fleet {
+	t.Helper()
+	f := &fleet{bus: &bus.Memory{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	log := zerolog.New(zerolog.NewTestWriter(t))
+	own := f.bus.Connect("controller", bus.Everything())
+	f.control = cluster.New(cluster.Options{Bus: own, Version: "test", Log: log})
+	var dialed engine.Options
+	f.bed = newBedWith(t, o, nil, func(o *engine.Options) {
+		dialed = *o
+		o.Fleet = f.control
+	})
+	group.Go(func() {
+		if err := f.control.Serve(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	var connections []bus.Bus
+	for i := range workers {
+		b := newDialBed(t, engine.Options{
+			Log: log, Dial: dialed.Dial, Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}},
+		})
+		f.workers = append(f.workers, b)
+		id := fmt.Sprintf("worker%012d", i)
+		conn := f.bus.Connect(id, bus.OfWorker(id))
+		connections = append(connections, conn)
+		w := worker.New(worker.Options{
+			Bus: conn, ID: id, Name: fmt.Sprintf("w%d", i+1), Version: "test", Engine: b.engine, Dir: b.store.Dir, Log: log,
+			Load: config.LoadOptions{Choices: plan.Choices()},
+		})
+		group.Go(func() {
+			if err := w.Run(ctx); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		})
+	}
+	f.end = sync.OnceFunc(func() {
+		cancel()
+		group.Wait()
+		for _, c := range append(connections, own) {
+			c.Close()
+		}
+		for _, w := range f.workers {
+			w.stop()
+		}
+		f.bed.stop()
+	})
+	t.Cleanup(f.end)
+	return f
+}
+
+// Several load generators together have the results of one.
+func TestClusterResults(t *testing.T) {
+	const document = `
+randomSeed: 7
+benchmark:
+  model: m
+  endpoint: {url: "http://simulator/", streaming: true}
+  dataset: {type: synthetic, entries: 50, prompts: {isl: 40, osl: 12}}
+  %s
+  warmup: {type: concurrency, concurrency: 4, requests: 9}
+  profiling: {type: poisson, rate: 40, requests: 400}
+`
+	synctest.Test(t, func(t *testing.T) {
+		server := mock.Options{TTFT: mock.ConstDelay(80 * time.Millisecond), ITL: mock.ConstDelay(5 * time.Millisecond)}
+		alone := newBed(t, server, nil)
+		one := alone.run(fmt.Sprintf(document, ""))
+		want, wantReport := alone.requests(one.ID), alone.engine.Report(one.ID)
+		alone.stop()
+		f := newFleet(t, server, 3)
+		many := f.run(fmt.Sprintf(document, "cluster: {workers: 3}"))
+		if many.State != one.State {
+			t.Fatalf("%s: %s", many.State, many.StateReason)
+		}
+		if diff := cmp.Diff(want, f.requests(many.ID)); diff != "" {
+			t.Errorf("requests (-one +several):\n%s", diff)
+		}
+		got := f.engine.Report(many.ID)
+		wantMetrics, gotMetrics := byTag(t, wantReport.Results), byTag(t, got.Results)
+		for _, all := range []map[string]string{wantMetrics, gotMetrics} {
+			maps.DeleteFunc(all, func(tag, _ string) bool {
+				ofConnections := strings.HasPrefix(tag, "http_")                         // each load generator has its own
+				ofPrompts := tag == "repeated_input_pct" || tag == "unique_prompt_ratio" // none knows those of the others
+				return ofConnections || ofPrompts
+			})
+		}
+		if diff := cmp.Diff(wantMetrics, gotMetrics); diff != "" {
+			t.Errorf("results (-one +several):\n%s", diff)
+		}
+		if c := got.Cluster; len(c.Workers) != 3 || !c.Conservation.Holds || c.Conservation.Sent != 409 {
+			t.Errorf("cluster: %+v", c)
+		}
+		f.end()
+	})
+}
+
+// byTag returns metrics as JSON.
+func byTag(t *testing.T, rs metric.Results) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for i := range rs {
+		data, err := json.Marshal(&rs[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[rs[i].Def.Tag] = string(data)
+	}
+	return out
+}
+
+// requests returns one line for each request of a run: its phase, session and turn, and, if it has a schedule, when it
+// was due and ended since the first one of its phase.
+func (b *bed) requests(id string) (out []string) {
+	b.t.Helper()
+	first := map[string]int64{}
+	for _, l := range b.records(id) {
+		m := l.Metadata
+		if _, ok := first[m.Phase]; !ok {
+			first[m.Phase] = m.StartNs
+		}
+		times := ""
+		if m.Phase == "profiling" {
+			times = fmt.Sprint(time.Duration(m.CreditNs-first[m.Phase]), " ", time.Duration(m.EndNs-first[m.Phase]))
+		}
+		out = append(out, fmt.Sprintf("%s %05d.%d %s %s %s %s", m.Phase, m.SessionNum, m.Turn, m.ConversationID, times,
+			l.metric("input_sequence_length"), l.metric("output_sequence_length")))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// A load generator that is lost ends the run, or leaves the others with what is theirs. Those that cannot be stopped
+// any more stop by themselves before they are taken for lost.
+func TestClusterLosesWorker(t *testing.T) {
+	const document = `
+randomSeed: 7
+benchmark:
+  model: m
+  endpoint: {url: "http://simulator/", streaming: true}
+  dataset: {type: synthetic, entries: 50, prompts: {isl: 40, osl: 12}}
+  cluster: {workers: 3, onWorkerLost: %s}
+  profiling: {type: constant, rate: 31.3, duration: 41, gracePeriod: 5}
+`
+	for _, policy := range []string{"abort", "continue"} {
+		t.Run(policy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := mock.Options{TTFT: mock.ConstDelay(80 * time.Millisecond), ITL: mock.ConstDelay(5 * time.Millisecond)}
+				f := newFleet(t, server, 3)
+				id := f.submit(fmt.Sprintf(document, policy))
+				time.Sleep(15 * time.Second)
+				f.bus.Cut("worker000000000001", true)
+				cut := time.Now()
+				time.Sleep(10 * time.Second)
+				mine := f.workers[1].requestTimes()
+				if last := mine[len(mine)-1]; last.Sub(cut) > 9*time.Second {
+					t.Errorf("a load generator that nobody can stop went on for %v", last.Sub(cut))
+				}
+				r := f.wait(id)
+				rep := f.engine.Report(id)
+				c := rep.Cluster
+				var reduced []string
+				for _, reason := range rep.Client.Reasons {
+					if reason.Code == "load-reduced" {
+						reduced = append(reduced, reason.Message)
+					}
+				}
+				failed := r.Error != nil && r.Error.Code == run.WorkerLost
+				if failed != (policy == "abort") || len(reduced) != 1 || rep.Client.Verdict != "invalid" {
+					t.Errorf("%s: %s, %+v; reasons %q, verdict %s", policy, r.State, r.Error, reduced, rep.Client.Verdict)
+				}
+				k := c.Conservation
+				if !k.Holds || k.Unknown == 0 || k.Unrecorded == 0 || c.Workers[1].State != "lost" {
+					t.Errorf("%s: %+v", policy, c)
+				}
+				const arrivals = 1283 // none of them at a time when something else happens
+				if policy == "continue" && k.Sent+k.Unknown+k.NotSent != arrivals {
+					t.Errorf("of %d arrivals %+v", arrivals, k)
+				}
+				f.end()
+			})
+		})
+	}
+}
+
+// requestTimes returns when the requests of the only run of an engine started, as its record file says so far.
+func (b *bed) requestTimes() (out []time.Time) {
+	b.t.Helper()
+	b.store.mu.Lock()
+	ids := slices.Collect(maps.Keys(b.store.runs))
+	b.store.mu.Unlock()
+	for _, l := range b.records(ids[0]) {
+		out = append(out, time.Unix(0, l.Metadata.StartNs))
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/collect"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/durable"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric/measure"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/report"
+	"aiperfd/internal/run"
+)
+
+// Fleet performs runs on several load generators. It is safe for concurrent use.
+type Fleet interface {
+	// Perform performs a run, and returns the load generators that have performed parts of it once all have ended. fault
+	// says why the run ended early; nil = it did not. Without members there is nothing of the run.
+	Perform(ctx context.Context, f *FleetRun) (members []report.Member, fault *run.Error)
+}
+
+// FleetRun is a run that a fleet performs.
+type FleetRun struct {
+	ID       string
+	Document *config.Document
+	Plan     *plan.Plan
+	Dir      string // in which each load generator gets a folder for the files of its part
+	// Cancelled is closed when the run is cancelled; Cancel says how. It may become more forceful later.
+	Cancelled <-chan struct{}
+	Cancel    func() run.CancelRequest
+	Status    func(text string) // what the run is waiting for; empty = it no longer waits
+	Running   func()            // is called when the load begins
+	// Look takes the state of the load generators and of all phases that have begun, about once per second.
+	Look func(clock bench.Clock, phases []FleetPhase, workers []run.WorkerState)
+}
+
+// FleetPhase is the state of a phase at all load generators together.
+type FleetPhase struct {
+	Stats bench.PhaseStats
+	Set   *measure.Set // of all records so far, by sketches
+}
+
+// workersFolder is the folder of a run that has the files of its load generators.
+const workersFolder = "workers"
+
+// fleetRun is the performance of a run on several load generators.
+type fleetRun struct {
+	job   *job
+	env   *environment
+	began map[int]bool // phases that were announced
+	// workers are the load generators at the last look.
+	workers []run.WorkerState
+}
+
+// executeFleet performs a run on several load generators.
+func (j *job) executeFleet(ctx context.Context, env *environment) {
+	if j.engine.opts.Fleet == nil {
+		j.abandon(ctx, env, &prepareError{run.WorkersMissing, errors.New(
+			"the document asks for load generators, and none can join this process: start it with --bus-listen")})
+		return
+	}
+	f := &fleetRun{job: j, env: env, began: map[int]bool{}}
+	stoppable, stop := context.WithCancel(ctx)
+	defer stop()
+	members, fault := j.engine.opts.Fleet.Perform(stoppable, &FleetRun{
+		ID: j.item.ID(), Document: j.plan.Document, Plan: j.plan, Dir: filepath.Join(env.dir, workersFolder),
+		Cancelled: j.cancels.requested, Cancel: j.cancels.current, Status: env.notify.status,
+		Running: func() { j.enter(ctx, bench.StateRunning) }, Look: f.look,
+	})
+	if len(members) == 0 {
+		j.abandon(ctx, env, &prepareError{fault.Code, errors.New(fault.Message)})
+		return
+	}
+	j.enter(ctx, bench.StateExporting)
+	if err := f.conclude(ctx, members, fault); err != nil {
+		j.abandon(ctx, env, &prepareError{run.ExportFailed, err})
+	}
+}
+
+// look publishes the state of the run.
+func (f *fleetRun) look(clock bench.Clock, phases []FleetPhase, workers []run.WorkerState) {
+	snap := f.env.shot()
+	snap.Workers, f.workers = workers, workers
+	events := []run.EventType{run.EventPhaseProgress}
+	last, now := 0, time.Duration(0)
+	var measured []report.Measured
+	for i := range phases {
+		s := &phases[i].Stats
+		p := &f.job.plan.Phases[s.Index]
+		m := report.Measured{Plan: p, Set: phases[i].Set, Stats: *s}
+		snap.Phases = append(snap.Phases, m.Public(clock))
+		now, last = max(now, s.LastUpdate), s.Index
+		if p.Kind == bench.Profiling {
+			snap.Metrics, snap.MetricsAt = m.Set.Live(m.Stats, s.LastUpdate), clock.Wall(s.LastUpdate)
+			snap.Errors = m.Set.ErrorGroups()
+			measured = append(measured, m)
+		}
+		if !f.began[s.Index] {
+			f.began[s.Index] = true
+			events = append([]run.EventType{run.EventPhaseStart}, events...)
+		}
+	}
+	if len(measured) > 0 {
+		events = append(events, run.EventMetrics)
+	}
+	snap.SetElapsed(now)
+	f.env.live.snapshot.Store(snap)
+	for _, e := range events {
+		f.env.notify.publish(e, snap, last)
+	}
+}
+
+// conclude computes the results of the whole run from those of its parts.
+func (f *fleetRun) conclude(ctx context.Context, members []report.Member, fault *run.Error) error {
+	j, p := f.job, f.job.plan
+	values := collect.NewValues(f.env.dir)
+	defer values.Close()
+	name := os.DevNull
+	if p.Files.Records {
+		name = filepath.Join(f.env.dir, export.NamesFor(p.Files.Layout.Prefix).Records)
+	}
+	records, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, durable.Shared)
+	if err != nil {
+		return fmt.Errorf("merge records: %w", err)
+	}
+	o, phases, err := report.ConcludeCluster(ctx, &report.ClusterInput{
+		Run: j.item.View(), Plan: p, Members: members, Records: records, Cancelled: j.cancels.cancelled(), Fault: fault,
+		Keep: values.Keep,
+	})
+	if p.Files.Records {
+		err = errors.Join(err, records.Sync())
+	}
+	if err = errors.Join(err, records.Close()); err != nil {
+		return err
+	}
+	failed, err := export.Write(f.env.dir, o.Report, f.env.secrets)
+	switch {
+	case err != nil:
+		message := f.env.secrets.String(fmt.Sprintf("write results: %v", err))
+		o.State, o.Err = bench.StateFailed, &run.Error{Code: run.ExportFailed, Message: message}
+	case len(failed) > 0:
+		o.Warnings = append(o.Warnings, bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
+	}
+	snap := f.env.shot()
+	snap.Phases, snap.Client, snap.Stream, snap.Saturation = phases, o.Report.Client, o.Report.Stream, o.Report.Saturation
+	snap.SetElapsed(o.Report.Duration)
+	snap.Workers = f.workers
+	j.settle(ctx, f.env, snap, &o)
+	return nil
+}
