@@ -39,7 +39,7 @@ export function ticks(values: readonly (number | null)[]): string[] {
   return values.map((v) => {
     if (v === null) return "";
     const text = (v / unit).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-    return v === 0 ? "0" : text + suffix;
+    return v === 0 ? "0" : text.replace("-", "−") + suffix;
   });
 }
 

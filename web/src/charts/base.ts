@@ -5,6 +5,7 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import * as format from "../format";
 import { dark, printing } from "../ui/theme";
 import { type Color, color, token } from "./colors";
 import { linearTicks, logTicks } from "./scales";
@@ -151,6 +152,12 @@ export function each(text: (v: number) => string): Texts {
   return (ticks) => ticks.map((v) => (v === null ? "" : text(v)));
 }
 
+/** moments are the distances of ticks on an axis of time, in seconds: those of clocks. */
+const moments = [
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200,
+  10800, 21600, 43200, 86400, 604800,
+];
+
 /** axes are the x axis below and the y axis to the left, with the texts of their ticks, and
  * which of them are logarithmic. */
 export function axes(x: Texts, y: Texts, logX: boolean, logY: boolean): uPlot.Axis[] {
@@ -163,6 +170,7 @@ export function axes(x: Texts, y: Texts, logX: boolean, logY: boolean): uPlot.Ax
       size: 26,
       grid: { show: false },
       space: apart(x),
+      ...(x === format.clocks ? { incrs: [...moments] } : {}),
       values: (_, t) => x(t),
     },
     { ...common, ...(logY ? logarithmic("y", 20) : {}), size: room, grid, values: (_, t) => y(t) },

@@ -71,11 +71,16 @@ export function Cdf(props: Props): JSX.Element {
     }),
     shown: (i) => alone === null || curves[i]?.label === alone,
   });
+  // A single curve has the percentiles of its marks, which are those of the tables.
+  const percentile = (c: Curve, q: number) => {
+    const mark = curves.length === 1 ? props.marks?.find((m) => m.label === `p${100 * q}`) : undefined;
+    return duration(mark?.value ?? quantile(c, q));
+  };
   const text = (c: Curve) => {
     if (at === null) {
       return (
         <>
-          p50 <b>{duration(quantile(c, 0.5))}</b> p99 <b>{duration(quantile(c, 0.99))}</b>
+          p50 <b>{percentile(c, 0.5)}</b> p99 <b>{percentile(c, 0.99)}</b>
         </>
       );
     }
@@ -83,7 +88,7 @@ export function Cdf(props: Props): JSX.Element {
     return <b>{format.percent(tail ? 1 - share : share)}</b>;
   };
   const label = curves
-    .map((c) => `${c.label}: ${[0.5, 0.9, 0.99].map((q) => `p${100 * q} ${duration(quantile(c, q))}`).join(", ")}`)
+    .map((c) => `${c.label}: ${[0.5, 0.9, 0.99].map((q) => `p${100 * q} ${percentile(c, q)}`).join(", ")}`)
     .join("; ");
   return (
     <Frame title={props.title} label={`${props.title}: cumulative distribution. ${label}`} box={box} own={cursor}>

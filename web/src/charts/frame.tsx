@@ -61,6 +61,8 @@ interface KeyProps {
   label: string;
   color: Color;
   dash?: boolean;
+  /** it has points alone */
+  dot?: boolean;
   text: ComponentChildren;
   title?: string;
   /** whether this line is shown, and alone */
@@ -75,12 +77,13 @@ export function Key(props: KeyProps): JSX.Element {
   const paint = color(props.color);
   const style = (e: HTMLElement | null) => {
     if (!e) return;
+    if (props.dot) e.style.background = paint;
     e.style.borderColor = paint;
     e.style.borderTopStyle = props.dash ? "dashed" : "solid";
   };
   const content = (
     <>
-      <i ref={style} />
+      <i class={props.dot ? "dot" : undefined} ref={style} />
       {props.label} {props.text}
     </>
   );

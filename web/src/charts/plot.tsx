@@ -149,6 +149,7 @@ function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
           label={l.label}
           color={l.color}
           dash={l.dash}
+          dot={l.points === "alone"}
           text={value(l)}
           title={x === undefined && l.points !== "alone" ? explained(l) : undefined}
           shown={alone === null || alone === l.label}
@@ -156,7 +157,7 @@ function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
           choose={props.lines.length > 1 ? () => choose(l.label) : undefined}
         />
       ))}
-      {props.dots && <span class="muted">{props.dots.label}</span>}
+      {props.dots && <Key label={props.dots.label} color={props.dots.color} dot text="" shown alone={false} />}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { apart, free, type Point, rangeOf } from "./points";
+import { apart, different, free, type Point, rangeOf } from "./points";
 
 const point = (x: number, y: number, more: Partial<Point> = {}): Point => ({
   x,
@@ -57,4 +57,11 @@ test("an interval of x is in view", () => {
 test("ticks stand at the values of a sweep, and where there is no room have no text", () => {
   expect(apart([1, 4, 16, 32], [0, 100, 200, 250], 36)).toEqual([1, 4, 16, 32]);
   expect(apart([1, 2, 3, 64], [0, 10, 40, 300], 36)).toEqual([1, null, 3, 64]);
+});
+
+test("ticks that are close to each other differ", () => {
+  const whole = different((v) => v.toFixed(0));
+  expect(whole([846.2, 846.4, 846.6])).toEqual(["846.2", "846.4", "846.6"]);
+  expect(whole([800, null, 900])).toEqual(["800", "", "900"]);
+  expect(different((v) => v.toFixed(0) + " ms")([7.1, 7.2])).toEqual(["7.1 ms", "7.2 ms"]);
 });

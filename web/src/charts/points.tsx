@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
+import { ticks } from "../format";
 import { go } from "../router";
 import { axes, Cursor, each, font, useChart } from "./base";
 import { type Color, color, token } from "./colors";
@@ -89,8 +90,8 @@ export function Points(props: Props): JSX.Element {
       axes: ticked(
         latest,
         axes(
-          each((v) => latest.current.xText(v)),
-          each((v) => latest.current.yText(v)),
+          different((v) => latest.current.xText(v)),
+          different((v) => latest.current.yText(v)),
           logX,
           logY,
         ),
@@ -144,6 +145,17 @@ export function Points(props: Props): JSX.Element {
       )}
     </Frame>
   );
+}
+
+/** different writes the ticks of an axis, with as many digits as tell them apart. */
+export function different(text: (v: number) => string) {
+  return (values: (number | null)[]): string[] => {
+    const all = each(text)(values);
+    const shown = all.filter(Boolean);
+    if (new Set(shown).size === shown.length) return all;
+    const unit = /[^\d.,]*$/.exec(shown[0]!)![0];
+    return ticks(values).map((t) => t && t + unit);
+  };
 }
 
 /** ticked puts the ticks of the x axis at the values that the chart names. */

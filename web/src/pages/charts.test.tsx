@@ -56,8 +56,9 @@ const ttft = "Time to first token";
 
 test("a point with few requests has no percentile: its requests are dots", async () => {
   const page = open([30, 3, 30, 5]);
-  await eventually(() => expect(text(page)).toContain("dots: requests"));
+  await eventually(() => expect(text(page)).toContain("single requests"));
   expect(lines(ttft)).toEqual({ p50: [1, null, 3, null], p90: [2, null, 6, null], max: [10, null, 30, null] });
+  expect(page.querySelectorAll(".legend .dot")).toHaveLength(1);
   expect(asked).toContain("api/runs/r1/samples");
   expect(text(page)).toContain("Points with fewer than 20 requests have no percentiles: dots are their requests.");
   expect(text(page)).toContain("Points with fewer than 500 requests have no p99.");

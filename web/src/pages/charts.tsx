@@ -213,7 +213,7 @@ function charts(s: Timeseries, store: RunStore, sample: Samples["sample"] | unde
         percentile("p90", "green", name),
         percentile(tail([s], name), "orange", name),
       ].flat(),
-      dots: x.length ? { label: "dots: requests", x, y, color: "blue" } : undefined,
+      dots: x.length ? { label: "single requests", x, y, color: "blue" } : undefined,
       marks: objectives(store, name),
     };
   };

@@ -10,7 +10,7 @@ import { Points } from "../charts/points";
 import { leastPerBin } from "../charts/scales";
 import * as format from "../format";
 import { go, link } from "../router";
-import { overlay, sides } from "../state/compare";
+import { apart, overlay, sides } from "../state/compare";
 import { meaningful } from "../state/differences";
 import { few } from "../state/doubt";
 import { leastForP99, tail } from "../state/overtime";
@@ -46,8 +46,11 @@ export function ComparePage({ ids }: { ids: string[] }): JSX.Element {
     document.title = "Compare · aiperfd";
     setError(null);
     if (ids.length < 2) return;
-    getJSON<Comparison>("api/compare?ids=" + all).then(setComparison, setError);
-    Promise.all(ids.map(entry)).then(setEntries, setError);
+    getJSON<Comparison>("api/compare?ids=" + all).then((c) => setComparison({ ...c, runs: apart(c.runs) }), setError);
+    Promise.all(ids.map(entry)).then((list) => {
+      const runs = apart(list.map((e) => e.run));
+      setEntries(list.map((e, i) => ({ ...e, run: runs[i]! })));
+    }, setError);
   }, [all]);
   const reorder = (next: string[]) => {
     chosen.value = next;

@@ -25,6 +25,8 @@ const main = [
 const recent = 10;
 const windowed = ["time_to_first_token", "inter_token_latency", "inter_chunk_latency", "request_latency"];
 
+const columns = ["avg", "min", "p50", "p90", "p95", "p99", "max"] as const;
+
 export function Percentiles({ store }: { store: RunStore }): JSX.Element {
   const [all, setAll] = useState(false);
   const [latest, setLatest] = useState(false);
@@ -39,7 +41,6 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
         ? Object.keys(metrics).sort()
         : main.filter((tag) => metrics[tag]);
   const withheld = live && latest ? {} : (store.results.value?.stream?.withheld ?? {});
-  const columns = ["avg", "min", "p50", "p90", "p95", "p99", "max"] as const;
   return (
     <Card>
       <div class="row between">
@@ -139,7 +140,7 @@ function Notes({
   withheld: Record<string, { reason: string }>;
 }): JSX.Element {
   const reasons = new Set(tags.flatMap((tag) => withheld[tag]?.reason ?? []));
-  const unsure = tags.some((tag) => metrics[tag]!.unsupported_percentiles?.length);
+  const unsure = tags.some((tag) => metrics[tag]!.unsupported_percentiles?.some((p) => columns.some((c) => c === p)));
   const intervals = tags.some((tag) => metrics[tag]!.intervals);
   return (
     <>

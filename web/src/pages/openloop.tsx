@@ -154,7 +154,7 @@ export function Attainment({ store }: { store: RunStore }): JSX.Element | null {
   return (
     <>
       <p>
-        <b>{format.percent(metrics.good_request_fraction?.avg)}</b>
+        <b>{format.percent(metrics.good_request_fraction?.avg)}</b>{" "}
         <Doubt of={doubtOf(client, "good_request_fraction")} /> {attainedText(list.length, metrics)}
       </p>
       <table>

@@ -255,11 +255,18 @@ function Choice({ sweep, objective, set, gpus, setGPUs }: ChoiceProps): JSX.Elem
             {format.number(read(sweep.rows[at]!, throughput(sweep), "avg")?.mean)}{" "}
             {metricName(throughput(sweep)).toLowerCase()}. {kept} of {sweep.rows.length} values keep it.
             {read(sweep.rows[at]!, metric, statistic)?.unsupported && " It had too few requests for this percentile."}
+            {straddles(read(sweep.rows[at]!, metric, statistic), objective) &&
+              " That is not certain: its interval contains your limit."}
           </>
         )}
       </p>
     </Card>
   );
+}
+
+/** straddles reports whether the interval over the runs of a value contains the threshold of an objective. */
+function straddles(e: Estimate | null, { threshold }: Objective): boolean {
+  return e !== null && e.runs > 1 && e.low <= threshold && threshold <= e.high;
 }
 
 /** kindOf is how the point of a row is drawn. */

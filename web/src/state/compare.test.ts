@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Timeseries } from "../api/timeseries";
 import { counting } from "../charts/scales";
-import { aligned, overlay, sides } from "./compare";
+import { aligned, apart, overlay, sides } from "./compare";
 import type { Row, Sweep } from "./sweep";
 
 const series = (start: number, times: number[], values: (number | null)[]) =>
@@ -57,4 +57,10 @@ test("sweeps are compared value by value, in whatever order they have them", () 
     ["concurrency 8", ["concurrency 8", "concurrency 8"]],
     ["concurrency 16", [null, "concurrency 16"]],
   ]);
+});
+
+test("runs with one name are numbered, others keep theirs", () => {
+  const runs = ["nightly", "other", "nightly", ""].map((name) => ({ name }));
+  expect(apart(runs).map((r) => r.name)).toEqual(["nightly (1)", "other", "nightly (2)", ""]);
+  expect(apart([{ name: "" }, { name: "" }]).map((r) => r.name)).toEqual(["", ""]);
 });

@@ -4,6 +4,15 @@ import type { Region } from "../charts/base";
 import { enough, only } from "./overtime";
 import { type Row, type Sweep, same } from "./sweep";
 
+/** apart numbers the runs that have the same name: nightly (1), nightly (2). */
+export function apart<R extends { name: string }>(runs: readonly R[]): R[] {
+  return runs.map((run, i) => {
+    const same = (r: R) => r.name === run.name;
+    const number = runs.slice(0, i + 1).filter(same).length;
+    return run.name && runs.filter(same).length > 1 ? { ...run, name: `${run.name} (${number})` } : run;
+  });
+}
+
 /** zero is when the first profiling phase of a run began, in seconds since its start. */
 export function zero(s: Timeseries): number {
   return s.phases.find((p) => p.kind === "profiling")?.start_sec ?? 0;

@@ -6,9 +6,9 @@ test("changes have a sign and a unit, and no negative zero", () => {
   expect(change(share, 5)).toBe("+5.0 %");
   expect(change(share, -0.04)).toBe("+0.0 %");
   expect(change({ ...share, points: true }, 0)).toBe("0 points");
-  expect(change(share, -2.55)).toMatch(/^-2\.[56] %$/);
+  expect(change(share, -2.55)).toMatch(/^−2\.[56] %$/);
   expect(change(share, null)).toBe("–");
   expect(interval(share)).toBe("+0.0 to +6.1 %");
-  expect(interval({ ...share, points: true, low: -1, high: 2 })).toBe("-1.0 to +2.0 points");
+  expect(interval({ ...share, points: true, low: -1, high: 2 })).toBe("−1.0 to +2.0 points");
   expect(interval({ ...share, low: null })).toBe("–");
 });

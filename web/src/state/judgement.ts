@@ -23,11 +23,11 @@ export const methods: Record<string, string> = {
   paired: "the two runs request by request",
 };
 
-/** change writes a change with its sign and unit: +5.0 %, -0.3 points, 0 points. */
+/** change writes a change with its sign and unit: +5.0 %, −0.3 points, 0 points. */
 export function change(m: Metric, v: number | null | undefined): string {
   if (v === null || v === undefined) return absent;
   const text = v.toFixed(1);
-  const signed = Number(text) < 0 ? text : "+" + text.replace("-", "");
+  const signed = Number(text) < 0 ? text.replace("-", "−") : "+" + text.replace("-", "");
   return (v === 0 ? "0" : signed) + (m.points ? " points" : " %");
 }
 
