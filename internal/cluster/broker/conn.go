@@ -270,10 +270,10 @@ func (c *conn) Subscribe(ctx context.Context, subject string, handle bus.Handler
 		err = bus.ErrDenied
 	}
 	if err != nil {
-		s.Unsubscribe() // it has come to nothing
+		_ = s.Unsubscribe() // it has come to nothing
 		return nil, translated(err)
 	}
-	return sync.OnceFunc(func() { s.Unsubscribe() }), nil // the only error is that of a closed connection
+	return sync.OnceFunc(func() { _ = s.Unsubscribe() }), nil // the only error is that of a closed connection
 }
 
 // receive hands a message to a handler, unless the connection is closed.

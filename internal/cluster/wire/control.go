@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aiperfd/internal/cluster/bus"
+	"aiperfd/internal/cluster/sealed"
 )
 
 // The limits of control messages.
@@ -68,7 +69,8 @@ type Join struct {
 	Memory   int64             `json:"memory_bytes"` // that it may use; 0 = unknown
 	Ports    int               `json:"ports"`        // ephemeral ones for each address of a target; 0 = unknown
 	Streams  int               `json:"streams"`      // certified at once; 0 = not certified
-	Key      []byte            `json:"key"`          // of X25519, to which secrets are sealed; empty = it takes none
+	Key      []byte            `json:"key"`          // to which secrets are sealed; empty = it takes none
+	Proof    sealed.Proof      `json:"proof"`        // that the key is its own; zero if Key is empty
 }
 
 // Refusal is why a worker may not join.
@@ -101,7 +103,7 @@ type Prepare struct {
 	Worker   int       `json:"worker"` // index in Weights
 	Weights  []float64 `json:"weights"`
 	Files    []File    `json:"files,omitempty"`   // datasets, in bulk data under their digests
-	Secrets  []byte    `json:"secrets,omitempty"` // sealed to the key of the worker; empty = the run needs none
+	Secrets  []byte    `json:"secrets,omitempty"` // see sealed.Seal; empty = the run needs none
 }
 
 // File is a file as others know it.
@@ -266,7 +268,9 @@ func (m *Join) check() error {
 		rule{isName(m.Name, 64, "._-"), "name", "1 to 64 letters, digits, dots, hyphens or underscores"},
 		rule{bus.ValidID(m.Instance), "instance", "16 to 64 lower-case letters or digits"},
 		rule{labels, "labels", fmt.Sprintf("at most %d of at most 63 and 256 bytes", maxLabels)},
-		rule{len(m.Key) == 0 || len(m.Key) == 32, "key", "empty or 32 bytes"},
+		rule{len(m.Key) == 0 || len(m.Key) == sealed.PublicSize, "key", "empty or 32 bytes"},
+		rule{len(m.Key) == 0 || m.Instance == sealed.Instance(m.Key), "instance", "that of the key"},
+		rule{len(m.Proof.Nonce) <= maxText && len(m.Proof.MAC) <= maxText, "proof", "short"},
 		isText("version", m.Build.Version), isText("revision", m.Build.Revision),
 		rule{m.CPUs > 0 && m.CPUs <= 1<<16, "cpus", "above 0 and at most 65536"},
 		rule{m.Memory >= 0 && m.Ports >= 0 && m.Ports < 1<<16 && m.Streams >= 0, "memory, ports and streams", "at least 0"},

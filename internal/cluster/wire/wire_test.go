@@ -13,6 +13,7 @@ import (
 
 	"aiperfd/internal/cluster/bus"
 	"aiperfd/internal/cluster/clock"
+	"aiperfd/internal/cluster/sealed"
 )
 
 const (
@@ -23,12 +24,15 @@ const (
 // messages returns one valid message of each kind with a head.
 func messages() []Message {
 	document := []byte(`{"benchmark": {}}`)
+	key := bytes.Repeat([]byte{7}, sealed.PublicSize)
 	file := File{Name: "data/profile_export.jsonl", Size: 10, Digest: DigestOf(nil)}
 	return []Message{
 		&Join{
-			Name: "eu-1", Instance: instance, Build: Build{"v1", "abc"}, Labels: map[string]string{"region": "eu"},
-			CPUs: 1.5, Memory: 1 << 30, Ports: 28232, Streams: 1000, Key: bytes.Repeat([]byte{7}, 32),
+			Name: "eu-1", Instance: sealed.Instance(key), Build: Build{"v1", "abc"}, Labels: map[string]string{"region": "eu"},
+			CPUs: 1.5, Memory: 1 << 30, Ports: 28232, Streams: 1000, Key: key,
+			Proof: sealed.Prove("aiperfd_TOKEN", key, "eu-1", time.Unix(1_800_000_000, 0)),
 		},
+		&Join{Name: "eu-1", Instance: instance, CPUs: 1},
 		&Welcome{Heartbeat: time.Second, LostAfter: 10 * time.Second, Epoch: 3},
 		&Welcome{Refusal: RefusedName, Detail: "a worker eu-1 is connected"},
 		&Prepare{
@@ -99,6 +103,7 @@ func TestRules(t *testing.T) {
 		{"an instance with a dot", &Join{Name: "a", Instance: "0123456789abcde.", CPUs: 1}, "instance must be"},
 		{"no processors", &Join{Name: "a", Instance: instance}, "cpus must be"},
 		{"a label with a long value", &Join{Name: "a", Instance: instance, CPUs: 1, Labels: map[string]string{"a": long}}, "labels must be"},
+		{"another's instance", &Join{Name: "a", Instance: instance, CPUs: 1, Key: make([]byte, 32)}, "instance must be that of the key"},
 		{"a short key", &Join{Name: "a", Instance: instance, CPUs: 1, Key: []byte("k")}, "key must be"},
 		{"a member without a heartbeat", &Welcome{}, "heartbeat must be"},
 		{"all weights 0", &Prepare{Run: run, Digest: DigestOf(nil), Weights: []float64{0}}, "weights must be"},
