@@ -53,6 +53,8 @@ const (
 	firstLooks = 10 // at the clock of the controller, before a run is taken
 	lookEvery  = 20 * time.Millisecond
 	fenceLead  = time.Second // before the controller takes the worker for lost, it has stopped
+	// aloneAfter is how long a worker for one run goes on to look for a controller that has gone.
+	aloneAfter = 30 * time.Second
 )
 
 // Worker performs parts of runs.
@@ -198,7 +200,12 @@ func (w *Worker) beat(ctx context.Context) error {
 	if err == nil {
 		w.heard(sent)
 	}
+	w.mu.Lock()
+	silent := time.Since(w.acked)
+	w.mu.Unlock()
 	switch {
+	case w.options.Once && silent > aloneAfter && part.over():
+		return fmt.Errorf("the controller has not been heard of for %v", silent.Round(time.Second))
 	case err == nil && ack.Unknown:
 		part.cancel("the controller does not know the run any more", true)
 		return w.join(ctx)
@@ -519,6 +526,16 @@ func (p *part) describe(b *message.Beat) {
 	if r, err := p.worker.options.Engine.Get(context.Background(), p.run); err == nil {
 		b.Status = r.StateReason
 	}
+}
+
+// over reports whether there is no part, or it has ended.
+func (p *part) over() bool {
+	if p == nil {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done
 }
 
 // cancel stops the part, if there is one.
