@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/rs/zerolog"
@@ -20,14 +21,15 @@ import (
 
 // environment is what a run gets from its engine and its supervisor.
 type environment struct {
-	id, dir string
-	secrets *redact.Set
-	opts    *Options // of the engine
-	notify  notifications
-	cancel  *cancellation
-	live    *live
-	twin    run.Twin // the run that is performed beside this one; nil = there is none
-	part    Part     // of a larger run; nil = the run is a whole
+	id, dir   string
+	secrets   *redact.Set
+	opts      *Options // of the engine
+	notify    notifications
+	cancel    *cancellation
+	live      *live
+	twin      run.Twin                                  // the run that is performed beside this one; nil = there is none
+	awaitIdle func(context.Context, run.Servers) string // that of [run.Submission]; nil = it is not waited
+	part      Part                                      // of a larger run; nil = the run is a whole
 
 	memory   *transport.Memory // of the responses of all runs; nil = without bound
 	watchdog *watchdog

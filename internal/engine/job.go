@@ -24,17 +24,18 @@ import (
 
 // job is a run of this process.
 type job struct {
-	item    *queue.Item
-	engine  *Engine
-	plan    *plan.Plan // as submitted; the prepared one has the resolved model, too; nil = it is being recovered
-	secrets *redact.Set
-	time    stamps
-	twin    run.Twin // nil = there is none
-	part    Part     // nil = the run is no part of a larger one
-	cancels *cancellation
-	live    *live
-	log     atomic.Pointer[results.Log]   // nil before the run starts
-	report  atomic.Pointer[export.Report] // nil before the results are computed
+	item      *queue.Item
+	engine    *Engine
+	plan      *plan.Plan // as submitted; the prepared one has the resolved model, too; nil = it is being recovered
+	secrets   *redact.Set
+	time      stamps
+	twin      run.Twin                                  // nil = there is none
+	awaitIdle func(context.Context, run.Servers) string // that of [run.Submission]
+	part      Part                                      // nil = the run is no part of a larger one
+	cancels   *cancellation
+	live      *live
+	log       atomic.Pointer[results.Log]   // nil before the run starts
+	report    atomic.Pointer[export.Report] // nil before the results are computed
 }
 
 var _ queue.Task = (*job)(nil)
@@ -140,7 +141,7 @@ func (j *job) Execute(ctx context.Context) {
 func (j *job) environment(ctx context.Context, lines *results.Log, log zerolog.Logger) *environment {
 	return &environment{
 		id: j.item.ID(), dir: j.dir(), secrets: j.secrets, opts: &j.engine.opts, cancel: j.cancels, live: j.live,
-		twin: j.twin, part: j.part,
+		twin: j.twin, part: j.part, awaitIdle: j.awaitIdle,
 		memory: j.engine.memory, watchdog: j.engine.watchdog,
 		notify: notifications{
 			log: log, note: lines.Add, publish: j.item.PublishPhase,

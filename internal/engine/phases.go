@@ -47,6 +47,7 @@ func (x *execution) perform(ctx context.Context) *run.Error {
 	x.env.cancel.onForce(force)
 	all := x.prepared.plan.Phases
 	x.measureIdle(ctx)
+	x.awaitIdle(ctx)
 	for first := 0; first < len(all); {
 		after := first + 1
 		for after < len(all) && all[after].Seamless {
@@ -95,6 +96,41 @@ func (x *execution) measureIdle(ctx context.Context) {
 		servers.MeasureIdle(ctx, length)
 		return nil
 	})
+}
+
+// awaitIdle waits until the servers are idle, if the submission asks for it. A cancellation ends it.
+func (x *execution) awaitIdle(ctx context.Context) {
+	if x.env.awaitIdle == nil {
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	x.env.cancel.onCancel(stop)
+	defer x.env.cancel.onCancel(nil)
+	_ = announce(x.env.notify.status, "waiting until the servers are idle", func() error { // it has no error
+		if why := x.env.awaitIdle(ctx, idleServers{x}); why != "" && ctx.Err() == nil {
+			x.prepared.warnings.add(run.NotIdle, why)
+		}
+		return nil
+	})
+}
+
+// idleServers are the servers of a run before its first phase.
+type idleServers struct{ *execution }
+
+var _ run.Servers = idleServers{}
+
+// Canary implements [run.Servers].
+func (s idleServers) Canary(ctx context.Context) (time.Duration, error) {
+	return canaryOf(s.execution)(ctx)
+}
+
+// Requests implements [run.Servers].
+func (s idleServers) Requests(ctx context.Context) (n float64, known bool) {
+	if to := s.env.live.servers.Load(); to != nil {
+		return to.Requests(ctx)
+	}
+	return 0, false
 }
 
 // profileServers begins or ends the profiles of the servers for a phase, if the plan asks for

@@ -69,6 +69,6 @@ func (e *Engine) compile(doc *config.Document, s run.Submission) (*job, error) {
 	at := newStamps(e.opts.Wall, time.Time{})
 	r.CreatedAt, r.Version, r.Cell = at.now(), e.opts.Version, s.Cell
 	j := e.newJob(&r, p, secrets, at)
-	j.twin = s.Twin
+	j.twin, j.awaitIdle = s.Twin, s.Settle
 	return j, nil
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -19,6 +20,21 @@ type Submission struct {
 	// it has not been compiled.
 	Compiled any
 	Twin     Twin // the run of another server that is performed beside this one; nil = there is none
+	// Settle waits before the first phase until the servers are idle, and returns why they are not; empty = they are, or
+	// it is not known. The run then has the warning [NotIdle]. nil = it is not waited.
+	Settle func(ctx context.Context, s Servers) (why string)
+}
+
+// NotIdle is the code of the warning of a run that began although its servers were not idle.
+const NotIdle = "not-idle"
+
+// Servers are what the servers of a run do before it sends its load. One call at a time.
+type Servers interface {
+	// Canary sends a short request that is no part of the load, and returns how long the answer took.
+	Canary(ctx context.Context) (time.Duration, error)
+	// Requests reads how many requests the servers have by their own metrics, running and waiting ones; known is false
+	// if they do not say.
+	Requests(ctx context.Context) (n float64, known bool)
 }
 
 // CancelRequest describes how to stop a run. The zero value stops it gracefully with

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"aiperfd/internal/run"
 )
 
 // The requests that show whether a server is idle.
@@ -14,6 +16,8 @@ const (
 	canariesKept = 15
 	// canaryPause is between two of them while a server is not idle.
 	canaryPause = time.Second
+	// emptyReadings in a row without a request show that a server has none.
+	emptyReadings = 2
 )
 
 // idleness is how long a server takes to answer a short request while it is idle.
@@ -43,6 +47,37 @@ func median(of []time.Duration) time.Duration {
 	return sorted[len(sorted)/2]
 }
 
+// emptied waits until the servers say twice in a row that they have no request, at most until an end. It reports false
+// if that did not happen. Servers that do not say how many they have are not waited for.
+func emptied(ctx context.Context, s run.Servers, end time.Time) bool {
+	for empty := 0; ; {
+		n, known := s.Requests(ctx)
+		if empty++; n > 0 {
+			empty = 0
+		}
+		switch {
+		case !known, empty == emptyReadings:
+			return true
+		case time.Now().After(end):
+			return false
+		case !rested(ctx, canaryPause):
+			return true
+		}
+	}
+}
+
+// rested waits, and reports whether ctx has not ended meanwhile.
+func rested(ctx context.Context, length time.Duration) bool {
+	pause := time.NewTimer(length)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // settle waits until a server answers short requests as fast as it did while it was idle, at most for patience. It
 // reports false if that did not happen. A server that does not answer is not waited for: the load shows that.
 func (i *idleness) settle(ctx context.Context, canary canary, patience time.Duration) bool {
@@ -65,11 +100,7 @@ func (i *idleness) settle(ctx context.Context, canary canary, patience time.Dura
 			i.keep(took) // it may have become slower for good
 			return false
 		}
-		pause := time.NewTimer(canaryPause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if !rested(ctx, canaryPause) {
 			return true
 		}
 	}

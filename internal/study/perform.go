@@ -52,6 +52,7 @@ type performance struct {
 	objectives []run.StudyObjective
 	contest    *contest       // guarded by mu; the comparison of two servers; nil = there is none, or it has not begun
 	paused     bool           // a cell was performed, so that the next one waits
+	idle       idleness       // of the servers of a search for a capacity, used by its newest probe alone
 	results    *export.Report // once they are written
 }
 

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -207,6 +208,10 @@ func (p *performance) probed(r *run.Run, snap *run.Snapshot) *capacity.Probe {
 		return nil
 	}
 	out.Level, out.Window, out.Load, out.Ended = plan.Level, plan.Window, end+seconds(r.Cell.LoadLost), ended
+	if ended != "" {
+		out.Lasted = w.length
+	}
+	out.Busy = slices.ContainsFunc(r.Warnings, func(w bench.Warning) bool { return w.Code == run.NotIdle })
 	if r.Client != nil {
 		out.Distorted, out.Suspect = w.doubtful(r.Client.Reasons)
 	}
@@ -358,6 +363,20 @@ func (w *window) doubtful(reasons []verdict.Reason) (distorted string, suspect b
 		suspect = true
 	}
 	return "", suspect
+}
+
+// settle waits before a probe until the servers are idle, for the time that a turn of a crossover waits at most. It
+// returns why they are not.
+func (p *performance) settle(ctx context.Context, s run.Servers) string {
+	end := time.Now().Add(drainPatience)
+	switch {
+	case !emptied(ctx, s, end):
+		return fmt.Sprintf("by its own metrics, the server still had requests after %v without load", drainPatience)
+	case !p.idle.settle(ctx, s.Canary, time.Until(end)):
+		return fmt.Sprintf("the server answered a short request more slowly than when it was idle, after %v of waiting",
+			drainPatience)
+	}
+	return ""
 }
 
 // leastIdle is the shortest pause between probes: the server empties its queue.

@@ -89,6 +89,9 @@ func (p *performance) queue(ctx context.Context, v *vary.Variation, trial int, o
 		Via: parent.Via, By: parent.SubmittedBy, CLICommand: parent.CLICommand, Cell: place, Compiled: cell.Plan,
 		Twin: other,
 	}
+	if _, probes := p.load(); probes {
+		sub.Settle = p.settle
+	}
 	for _, w := range cell.Warnings {
 		sub.Warnings = append(sub.Warnings, bench.Warning{Pointer: w.Pointer, Code: w.Code, Detail: w.Detail})
 	}

@@ -197,6 +197,28 @@ func (r *Recorder) Sync(ctx context.Context) {
 	}
 }
 
+// Requests reads the servers once more, and returns how many requests they have, running and waiting ones; known is
+// false if none says.
+func (r *Recorder) Requests(ctx context.Context) (n float64, known bool) {
+	r.Sync(ctx)
+	m := r.moment()
+	for _, t := range r.targets {
+		t.mu.Lock()
+		latest := diagnose.NewLatest(diagnose.Source{URL: t.shown, History: t.history, Servers: r.detect(t.history)},
+			window.Window{From: r.began, To: m.now})
+		t.mu.Unlock()
+		if latest == nil {
+			continue
+		}
+		for _, count := range []*float64{latest.Running, latest.Waiting} {
+			if count != nil {
+				n, known = n+*count, true
+			}
+		}
+	}
+	return n, known
+}
+
 // fetches returns how many scrapes have succeeded.
 func (r *Recorder) fetches() (n int) {
 	for _, t := range r.targets {

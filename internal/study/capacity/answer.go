@@ -253,6 +253,16 @@ func (s *Search) doubts(a *Answer) {
 		add("too-short", "probes of nearly the same load differ by more than their own intervals: the windows are too "+
 			"short for this server")
 	}
+	busy := 0
+	for i := range s.probes {
+		if s.probes[i].Busy {
+			busy++
+		}
+	}
+	if busy > 0 {
+		add("not-idle", view.Plural(busy, "probe")+" began although the server was not idle: it had other load, or still "+
+			"worked on that of the probe before")
+	}
 	if slices.ContainsFunc(s.probes, func(p Probe) bool { return p.Failure != "" }) {
 		add("probes-failed", "some probes have no result")
 	}

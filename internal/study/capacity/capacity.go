@@ -41,6 +41,7 @@ const (
 type Probe struct {
 	Level   float64
 	Window  time.Duration // that was planned
+	Lasted  time.Duration // of the window, if the probe was ended before its time
 	Load    time.Duration // for which the server was under load: warm-up and window
 	Failure string        // why there is no measurement; empty = there is one
 
@@ -53,6 +54,7 @@ type Probe struct {
 	InFlight  float64       // mean in the window
 	Distorted string        // the objective that the load generator may have decided; empty = none
 	Suspect   bool          // the load generator may have distorted an objective
+	Busy      bool          // the server was not idle when the probe began
 	// Missed counts the requests of the window that missed an objective, by objective; a request may
 	// miss several.
 	Missed map[string]int
@@ -432,13 +434,19 @@ func (s *Search) lengthen() {
 	}
 }
 
-// attained returns the measurements for the fit.
+// attained returns the measurements for the fit. A probe that was ended by overload stands for all requests of its
+// window: those that were not sent any more would have waited behind more requests than the server can work off. What
+// was sent before, while the queue grew, is mostly good, and would make the curve too flat.
 func (s *Search) attained() []stat.Attained {
 	var out []stat.Attained
 	for i := range s.probes {
 		if p := &s.probes[i]; p.Failure == "" {
+			n := p.Share.N
+			if p.Ended == Overload && p.Lasted > 0 && p.Lasted < p.Window {
+				n *= float64(p.Window) / float64(p.Lasted)
+			}
 			out = append(out, stat.Attained{
-				Level: p.Level, N: p.Share.N, Good: p.Share.Good, Error: p.Share.Error, Light: p.Ended != "",
+				Level: p.Level, N: n, Good: p.Share.Good, Error: p.Share.Error, Light: p.Ended != "",
 			})
 		}
 	}

@@ -168,6 +168,9 @@ func (s server) probe(p Plan, r *rand.Rand) Probe {
 		P95:    time.Duration(stat.Quantile(latencies, 0.95) * float64(time.Second)),
 	}
 	out.FromStart = out.Share.X
+	if ended != "" {
+		out.Lasted = time.Duration(window * float64(time.Second))
+	}
 	bad := out.Share.N - out.Share.Good
 	if ended == "" && p.Curtail && bad > (1-0.95)*out.Share.N && bad > out.Share.N/2 {
 		out.Ended = Hopeless
@@ -275,16 +278,16 @@ func TestQueue(t *testing.T) {
 
 // TestSimulateCapacity searches capacities that are known with two budgets of probes, from 100 seeds each: intervals
 // must hold the capacity as often as the table says, and be at most 1.2 times as wide in the median; at most 5 % of the
-// searches may have the doubt hysteresis, since the servers do not change. Its short form has one seed for the servers
-// that are simulated quickly.
+// searches may have the doubt hysteresis, since the servers do not change. Its short form has five seeds for three of the
+// servers, and 16 probes.
 func TestSimulateCapacity(t *testing.T) {
 	for _, k := range servers() {
 		t.Run(k.name, func(t *testing.T) {
 			budgets, seeds := []int{16, 40}, 100
 			switch {
 			case os.Getenv("AIPERFD_SIMULATE") == "full":
-			case k.name == "mm1-500ms" || k.name == "tiny":
-				budgets, seeds = budgets[:1], 1
+			case k.name == "mm1-500ms" || k.name == "tiny" || k.name == "h100-8b":
+				budgets, seeds = budgets[:1], 5
 			default:
 				t.Skip("takes long; make simulate has it")
 			}
@@ -343,7 +346,7 @@ func (k *known) check(t *testing.T, o Options, measured [][]Probe) {
 	if float64(held) < k.held*float64(seeds) {
 		t.Errorf("the interval held the capacity in %d of %d searches, want %.0f %%", held, seeds, 100*k.held)
 	}
-	if limit := 1.2 * k.width[o.Probes]; seeds >= 10 && median > limit {
+	if limit := 1.2 * k.width[o.Probes]; median > limit {
 		t.Errorf("half the width of the interval is %.1f %% in the median, want at most %.1f %%", 100*median, 100*limit)
 	}
 }
