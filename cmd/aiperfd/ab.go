@@ -50,6 +50,7 @@ Flags of this command:
   --block DURATION         least length of a block, which has 20 pairs or more
                            (5s); of crossover, the length of a turn (30s)
   --budget DURATION        time of load at most (30m; of crossover 2h)
+  --strict-answer          exit with 5 if the answer is not decided
 
 All flags of aiperfd profile about the load, the dataset and server A are
 accepted too; the load is a rate (--request-rate). B gets what A gets, headers
@@ -73,6 +74,7 @@ func newABCommand() *cobra.Command {
 				_, err := io.WriteString(cmd.ErrOrStderr(), abUsage)
 				return errors.Join(err, exitWith(exitUsage, errors.New("no flags; give at least --url, --b-url and --request-rate")))
 			}
+			args, strict := withoutFlag(args, strictAnswer)
 			given, others, problems := splitFlags(args, abFlags())
 			other, wrong := otherServer(given)
 			if err := joinProblems(append(problems, wrong...)); err != nil {
@@ -85,13 +87,14 @@ func newABCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c.strict = strict
 			c.line = redact.CommandLine(programName, append([]string{"ab"}, args...), c.flags)
 			return c.run(cmd.Context(), cmd.OutOrStdout())
 		},
 		ValidArgsFunction: func(_ *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
 			choices := plan.Choices()
 			words, _ := flags.Complete(&choices, before, word)
-			for _, name := range abFlags() {
+			for _, name := range append(abFlags(), strictAnswer) {
 				if strings.HasPrefix(name, word) && word != "" {
 					words = append(words, name)
 				}

@@ -49,6 +49,8 @@ Flags of this command:
   --probe-warmup DURATION  least time at the load before a window (10s)
   --budget-probes N        probes at most (40)
   --budget-time DURATION   time of load at most, as 30m or 3600 (1h)
+  --strict-answer          exit with 5 if the capacity is not bounded on both
+                           sides, or not known
 
 All flags of aiperfd profile are accepted too, for example --benchmark-duration,
 the least length of a window (120 s). FILE is a benchmark document; one with a
@@ -72,16 +74,22 @@ func newCapacityCommand() *cobra.Command {
 				_, err := io.WriteString(cmd.ErrOrStderr(), capacityUsage)
 				return errors.Join(err, exitWith(exitUsage, errors.New("no flags; give at least --url and --slo")))
 			}
+			args, strict := withoutFlag(args, strictAnswer)
 			translated, err := capacityArguments(args)
 			if err != nil {
 				return exitWith(exitUsage, err)
 			}
-			return profile(cmd.Context(), translated, cmd.OutOrStdout())
+			c, err := readCommand("profile", translated, nil)
+			if err != nil {
+				return err
+			}
+			c.strict = strict
+			return c.run(cmd.Context(), cmd.OutOrStdout())
 		},
 		ValidArgsFunction: func(_ *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
 			choices := plan.Choices()
 			words, _ := flags.Complete(&choices, before, word)
-			for _, name := range capacityFlags() {
+			for _, name := range append(capacityFlags(), strictAnswer) {
 				if strings.HasPrefix(name, word) && word != "" {
 					words = append(words, name)
 				}
@@ -99,6 +107,15 @@ func capacityFlags() []string {
 		"--slo", "--target", "--control", "--range", "--start", "--precision", "--probe-warmup", "--budget-probes",
 		"--budget-time",
 	}
+}
+
+// strictAnswer is the flag of commands whose answer may stay open.
+const strictAnswer = "--strict-answer"
+
+// withoutFlag returns arguments without a flag that has no value, and whether it was among them.
+func withoutFlag(args []string, name string) (others []string, given bool) {
+	others = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == name })
+	return others, len(others) < len(args)
 }
 
 // capacityArguments translates a command line to one of profile, with a recipe. A document that

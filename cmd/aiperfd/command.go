@@ -23,7 +23,7 @@ const (
 	exitUsage     = 2 // bad configuration, flags, dataset or tokenizer
 	exitSLO       = 3 // --slo, --fail-on-finding: the run missed an objective; --fail-if-worse: it is worse
 	exitClient    = 4 // the client could not keep up: with --strict-client in a run, else in every run of a study
-	exitUndecided = 5 // --fail-if-worse: the runs do not show whether they are worse
+	exitUndecided = 5 // --fail-if-worse, --strict-answer: the runs do not decide it
 	exitCancelled = app.ExitInterrupted
 )
 

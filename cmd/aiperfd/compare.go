@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,7 +45,9 @@ folder of the runs have the answer.
 With --fail-if-worse the exit code is 3 if a metric is worse by that much or
 more (a rate of errors by that many points), 5 if that is not decided, 4 if the
 runs are not comparable or the load generator distorted a number that is
-needed, and 0 otherwise.`
+needed, and 0 otherwise. Without it, --strict-answer exits with 5 if the answer
+is not decided. --plan prints for each metric how much runs of a side differ,
+and how many runs on each side find a change as large as the margin.`
 
 // formats of the answer.
 const (
@@ -59,6 +60,7 @@ const (
 func newCompareCommand() *cobra.Command {
 	var q ctl.QuestionFlags
 	var format, limit, dataDir string
+	var strict, plan bool
 	var measured interleavedFlags
 	cmd := &cobra.Command{
 		Use:   "compare A B",
@@ -72,16 +74,13 @@ func newCompareCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			question, err := q.Question(args[0], args[1])
 			var worse float64
-			faults := []error{err}
+			faults := []error{err, checkFormat(format, plan)}
 			if limit != "" {
 				worse, err = compare.ParseShare(limit)
 				if err != nil {
 					err = fmt.Errorf("--fail-if-worse %w", err)
 				}
 				faults = append(faults, err)
-			}
-			if !slices.Contains([]string{formatText, formatJSON, formatMarkdown, formatCSV}, format) {
-				faults = append(faults, fmt.Errorf("--format %q: must be text, json, md or csv", format))
 			}
 			faults = append(faults, measured.check(cmd))
 			if err := errors.Join(faults...); err != nil {
@@ -96,22 +95,41 @@ func newCompareCommand() *cobra.Command {
 			if err != nil {
 				return withExitCode(err)
 			}
-			if err := printAnswer(cmd, answer, format); err != nil {
+			if err := printAnswer(cmd, answer, format, plan); err != nil {
 				return err
 			}
-			if limit == "" {
-				return nil
+			switch {
+			case limit != "":
+				return gate(answer, worse, limit)
+			case strict && answer.Open():
+				return exitWith(exitUndecided, errors.New("--strict-answer: "+answer.Headline("B")))
 			}
-			return gate(answer, worse, limit)
+			return nil
 		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&format, "format", formatText, "text, json, md or csv")
 	fs.StringVar(&limit, "fail-if-worse", "", "exit with 3 if a metric is worse by this `share` or more, for example 10%")
+	fs.BoolVar(&strict, "strict-answer", false, "exit with 5 if the answer is not decided")
+	fs.BoolVar(&plan, "plan", false, "also print how many runs on each side find a change as large as the margin")
 	q.Register(fs)
 	measured.register(fs)
 	fs.StringVar(&dataDir, "data-dir", "", "data `directory` of the daemon that ran the benchmarks; A and B are ids")
 	return cmd
+}
+
+// checkFormat returns what is wrong with the format of an answer; plan adds a table to it.
+func checkFormat(format string, plan bool) error {
+	switch format {
+	case formatText, formatMarkdown:
+		return nil
+	case formatJSON, formatCSV:
+		if plan {
+			return errors.New("--plan: only with --format text or md; json and csv have it always")
+		}
+		return nil
+	}
+	return fmt.Errorf("--format %q: must be text, json, md or csv", format)
 }
 
 // interleavedFlags are the flags of a comparison that measures.
@@ -163,13 +181,18 @@ func (f *interleavedFlags) compare(cmd *cobra.Command, files []string, q compare
 }
 
 // printAnswer prints the answer on standard output.
-func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) error {
+func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string, plan bool) error {
 	out := plainOut(cmd)
 	switch format {
 	case formatJSON:
 		return printJSON(out, answer)
 	case formatMarkdown:
-		_, err := fmt.Fprint(out, answer.Markdown())
+		text := answer.Markdown()
+		if plan {
+			t := answer.Plan()
+			text += "\n" + compare.PlanTitle + ":\n\n" + t.Markdown()
+		}
+		_, err := fmt.Fprint(out, text)
 		return err
 	case formatCSV:
 		_, err := out.Write(answer.CSV())
@@ -179,7 +202,12 @@ func printAnswer(cmd *cobra.Command, answer *compare.Answer, format string) erro
 	if f, ok := cmd.OutOrStdout().(*os.File); ok {
 		width = terminal.Columns(f)
 	}
-	_, err := fmt.Fprint(out, answer.Text(width))
+	text := answer.Text(width)
+	if plan {
+		t := answer.Plan()
+		text += "\n" + compare.PlanTitle + ":\n\n" + t.Text(width)
+	}
+	_, err := fmt.Fprint(out, text)
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 func TestExitCodes(t *testing.T) {
 	for outcome, want := range map[app.Outcome]int{
 		app.Failed: exitFailed, app.Cancelled: exitCancelled, app.InvalidClient: exitClient,
-		app.MissedSLO: exitSLO, app.BadInput: exitUsage,
+		app.MissedSLO: exitSLO, app.BadInput: exitUsage, app.Undecided: exitUndecided,
 	} {
 		err := withExitCode(&app.OutcomeError{Outcome: outcome, Message: "the message"})
 		var code *ctl.ExitError

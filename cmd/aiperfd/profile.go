@@ -84,7 +84,7 @@ func (c *benchmarkCommand) run(ctx context.Context, out io.Writer) error {
 	}
 	p := &app.Profile{
 		Document: c.document, Plan: c.plan, Folder: folder, Warnings: c.warnings, Out: out, Version: version, Repeat: c.repeat,
-		Command: c.line,
+		Command: c.line, StrictAnswer: c.strict,
 	}
 	if p.Spawn, p.Bus, err = c.cluster(); err != nil {
 		return exitWith(exitUsage, err)
@@ -124,6 +124,7 @@ type benchmarkCommand struct {
 	warnings []problem.Problem
 	repeat   *app.Repeat // nil = it repeats no run
 	line     string      // redacted
+	strict   bool        // an answer that is open has an exit code of its own
 }
 
 // readCommand reads the flags of a benchmark, which may be that of two servers, and compiles its document. other is the
@@ -186,6 +187,6 @@ func withExitCode(err error) error {
 	}
 	return exitWith(map[app.Outcome]int{
 		app.Failed: exitFailed, app.BadInput: exitUsage, app.Cancelled: exitCancelled, app.MissedSLO: exitSLO,
-		app.InvalidClient: exitClient,
+		app.InvalidClient: exitClient, app.Undecided: exitUndecided,
 	}[ended.Outcome], err)
 }

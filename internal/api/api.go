@@ -99,6 +99,7 @@ type Server struct {
 	reports *report.Maker
 
 	registry *prometheus.Registry // of the metrics of this process
+	rules    *prometheus.GaugeVec // verdicts of gates
 	requests *prometheus.CounterVec
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/run"
 )
 
@@ -114,6 +116,58 @@ func TestBaselines(t *testing.T) {
 		if w := none.do(method, "/api/baselines/main", "{}", jsonType); w.Code != 404 || !strings.Contains(w.Body.String(), "keeps no baselines") {
 			t.Errorf("%s without a data directory = %d %s", method, w.Code, w.Body)
 		}
+	}
+}
+
+// TestPromote judges runs by rules, and makes those that pass the newest revision.
+func TestPromote(t *testing.T) {
+	ts := newTestServer(t, nil)
+	var ids []string
+	for i, ttft := range []float64{41, 42, 43} {
+		id := fmt.Sprintf("%s%x", idMissing[:31], i+10)
+		ids = append(ids, `"`+id+`"`)
+		ts.fake.runs = append(ts.fake.runs, testRun(id, bench.StateCompleted))
+		m := metric.Result{Def: &catalogue.Def{Tag: "time_to_first_token", Header: "Time to First Token", Unit: "ms"}, Count: 480}
+		m.Set(metric.Avg, ttft)
+		ts.fake.snapshots[id] = &run.Snapshot{State: bench.StateCompleted, Metrics: metric.Results{m}}
+	}
+	candidate := func(rules string) string {
+		return `{"runs":[` + strings.Join(ids, ",") + `],"rules":[` + rules + `],"note":"nightly"}`
+	}
+	for _, s := range []struct {
+		body   string
+		status int
+		want   string // part of the body
+	}{
+		{`{"runs":[],"rules":["request_latency<1"]}`, 400, "runs has 0 runs, want 1 to 100"},
+		{candidate(``), 400, "rules has 0 rules, want 1 to 50"},
+		{candidate(`"ttft","request_latency<+x%"`), 400, "rules[1]: "},
+		{candidate(`"ttft<+5%"`), 404, "Baseline main has no revision of this workload and target"},
+		{candidate(`"ttft<30"`), 409, `"type":"urn:aiperfd:problem:gate-not-passed"`},
+		{candidate(`"ttft<60"`), 201, `"promoted":true`},
+		{candidate(`"ttft<60","ttft<+5%"`), 409, "Not promoted. Not decided: time_to_first_token<+5%."},
+		{candidate(`"ttft<60","ttft<+50%"`), 201, `"revision":2`},
+	} {
+		w := ts.do("POST", "/api/baselines/main/promote", s.body, jsonType)
+		if w.Code != s.status || !strings.Contains(w.Body.String(), s.want) {
+			t.Errorf("%.80s = %d %s, want %d and %s", s.body, w.Code, w.Body, s.status, s.want)
+		}
+	}
+	families, err := ts.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "aiperfd_gate_rules" {
+				rules[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	want := map[string]float64{"main pass": 2, "main fail": 0, "main inconclusive": 0, "main invalid": 0}
+	if diff := cmp.Diff(want, rules); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 }
 

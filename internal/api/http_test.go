@@ -149,7 +149,7 @@ func TestProblemTable(t *testing.T) {
 		"unsupported-media-type": 415, "body-too-large": 413, "validation-failed": 422, "forbidden-origin": 403, "unauthorized": 401, "insufficient-scope": 403,
 		"target-not-allowed": 403, "secret-not-allowed": 403,
 		"misdirected-host": 421, "no-run": 404, "no-active-run": 503, "results-not-ready": 404, "invalid-filename": 400, "range-not-satisfiable": 416,
-		"run-active": 409, "run-pinned": 409, "not-queued": 409, "insufficient-storage": 507, "already-finished": 409, "precondition-failed": 412, "queue-full": 429,
+		"run-active": 409, "run-pinned": 409, "not-queued": 409, "insufficient-storage": 507, "already-finished": 409, "gate-not-passed": 409, "precondition-failed": 412, "queue-full": 429,
 		"too-many-streams": 503, "busy": 503, "too-many-connections": 503, "rate-limited": 429, "idempotency-key-reused": 422, "idempotency-in-progress": 409, "upgrade-required": 426, "starting": 503, "shutting-down": 503, "store-failed": 503, "internal": 500,
 	}
 	for name, status := range want {

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"aiperfd/internal/api/baselines"
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/respond"
 )
@@ -22,7 +23,8 @@ func (s *Server) measureSelf(parts []prometheus.Collector) {
 	})
 	build.Set(1)
 	s.registry.MustRegister(parts...)
-	s.registry.MustRegister(s.requests, build,
+	s.rules = baselines.NewRules()
+	s.registry.MustRegister(s.requests, s.rules, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 

@@ -83,7 +83,9 @@ func (s *Server) runRoutes() []route {
 	})
 	s.reports = &report.Maker{Find: s.find, Runs: all, Results: data}
 	reports := &report.Handler{Out: s.out, Maker: s.reports, Room: semaphore.NewWeighted(report.MaxAtOnce)}
-	named := &baselines.Handler{Out: s.out, Find: s.find, Kept: s.Baselines, Update: s.update}
+	named := &baselines.Handler{
+		Out: s.out, Find: s.find, Kept: s.Baselines, Update: s.update, Rules: s.rules, Version: s.Version,
+	}
 	return slices.Concat(handlerRoutes(all), dataRoutes(data, files), reportRoutes(reports), baselineRoutes(named))
 }
 
@@ -100,6 +102,7 @@ func baselineRoutes(named *baselines.Handler) []route {
 		get(oneBaseline, named.Get, none()),
 		get(revision, named.GetRevision, none()),
 		change("set-baseline", http.MethodPut, oneBaseline, access.Submit, named.Set),
+		change("promote-baseline", http.MethodPost, oneBaseline+"/promote", access.Submit, named.Promote),
 		change("remove-baseline", http.MethodDelete, oneBaseline, access.Submit, named.Remove),
 		change("remove-baseline", http.MethodDelete, revision, access.Submit, named.RemoveRevision),
 	}

@@ -37,6 +37,8 @@ type Profile struct {
 	Repeat   *Repeat // nil = the run repeats none
 	Spawn    int     // load generators to start on this machine; 0 = none
 	Bus      BusOptions
+	// StrictAnswer means that an experiment whose answer is open has not succeeded.
+	StrictAnswer bool
 }
 
 // Outcome is how a benchmark ended that did not succeed.
@@ -49,6 +51,7 @@ const (
 	Cancelled     Outcome = "cancelled"
 	MissedSLO     Outcome = "missed objective" // of the run as a whole
 	InvalidClient Outcome = "invalid client"   // only if the document has client.strict
+	Undecided     Outcome = "undecided"        // only with [Profile.StrictAnswer]
 )
 
 // OutcomeError is the error of a benchmark that was performed and reported but

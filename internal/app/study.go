@@ -165,6 +165,10 @@ func (p *Profile) reportStudy(r *run.Run, results *studyexport.Report) error {
 		return &OutcomeError{MissedSLO, "a run missed an objective: " + strings.Join(r.Study.MissedLines(), "; ")}
 	case p.Document.Benchmark.Client.Strict && results != nil && distorted(results):
 		return &OutcomeError{InvalidClient, "the client could not keep up in at least one run"}
+	case p.StrictAnswer && results != nil:
+		if a := results.Answer(); a != nil && a.Open() {
+			return &OutcomeError{Undecided, "--strict-answer: " + a.Sentences[0]}
+		}
 	}
 	return nil
 }

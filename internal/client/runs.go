@@ -190,14 +190,22 @@ func (c *Client) Baseline(ctx context.Context, name string, revision int) (json.
 
 // SetBaseline makes runs the newest revision of a baseline, and returns it.
 func (c *Client) SetBaseline(ctx context.Context, name string, runs wire.BaselineRuns) (json.RawMessage, error) {
-	body, err := json.Marshal(runs)
-	if err != nil {
+	return c.sendJSON(ctx, request{method: http.MethodPut, path: baselinePath(name, 0), repeat: true}, runs)
+}
+
+// PromoteBaseline makes runs the newest revision of a baseline if they pass its rules, and returns it with the answer.
+func (c *Client) PromoteBaseline(ctx context.Context, name string, candidate wire.Candidate) (json.RawMessage, error) {
+	return c.sendJSON(ctx, request{method: http.MethodPost, path: baselinePath(name, 0) + "/promote"}, candidate)
+}
+
+// sendJSON performs a request with a value as its body, and returns the body of the response.
+func (c *Client) sendJSON(ctx context.Context, r request, value any) (json.RawMessage, error) {
+	var err error
+	if r.body, err = json.Marshal(value); err != nil {
 		return nil, err
 	}
-	out, err := c.call(ctx, request{
-		method: http.MethodPut, path: baselinePath(name, 0), body: body, repeat: true,
-		header: map[string]string{"Content-Type": "application/json"},
-	})
+	r.header = map[string]string{"Content-Type": "application/json"}
+	out, err := c.call(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -67,16 +67,20 @@ type MetricAnswer struct {
 	Points bool      `json:"points,omitempty"` // the change is in percentage points
 	Better Direction `json:"better" enums:"higher,lower"`
 	// Margin is the change up to which both count as equivalent, in the unit of Change.
-	Margin      float64         `json:"margin"`
-	P           *float64        `json:"p_adjusted"`              // of no difference, adjusted for the number of metrics (Holm)
-	Permutation *float64        `json:"p_permutation,omitempty"` // of the exact permutation test; from 4 runs on each side
-	Detectable  *float64        `json:"detectable"`              // change that these runs find with a power of 80 %
-	Method      string          `json:"method" enums:"welch,prediction,mover,paired,"`
-	Verdict     results.Verdict `json:"verdict" enums:"better,worse,equivalent,inconclusive,invalid,not_tested"`
-	Reason      string          `json:"reason,omitempty"` // why it is inconclusive, invalid or not tested
-	difference  stat.Difference
-	short       bool    // the runs are shorter than their own correlation
-	instrument  float64 // error of the load generator that could be the difference, in the unit of A and B
+	Margin      float64  `json:"margin"`
+	P           *float64 `json:"p_adjusted"`              // of no difference, adjusted for the number of metrics (Holm)
+	Permutation *float64 `json:"p_permutation,omitempty"` // of the exact permutation test; from 4 runs on each side
+	Detectable  *float64 `json:"detectable"`              // change that these runs find with a power of 80 %
+	// Deviation is the standard deviation between runs of a side, in the unit of Change, and Planned the number of runs on
+	// each side that find a change as large as the margin with a power of 80 %, if runs differ by that; null = unknown.
+	Deviation  *float64        `json:"deviation,omitempty"`
+	Planned    *int            `json:"runs_planned,omitempty"`
+	Method     string          `json:"method" enums:"welch,prediction,mover,paired,"`
+	Verdict    results.Verdict `json:"verdict" enums:"better,worse,equivalent,inconclusive,invalid,not_tested"`
+	Reason     string          `json:"reason,omitempty"` // why it is inconclusive, invalid or not tested
+	difference stat.Difference
+	short      bool    // the runs are shorter than their own correlation
+	instrument float64 // error of the load generator that could be the difference, in the unit of A and B
 }
 
 // The verdicts: of answers, of metrics, and of gates and their rules.

@@ -16,7 +16,7 @@ func (a *Answer) CSV() []byte {
 	out := csv.NewWriter(&text)
 	write := func(row ...string) { _ = out.Write(row) } // a buffer takes everything
 	write("cell", "metric", "statistic", "unit", "runs_a", "runs_b", "a", "b", "change", "low", "high", "change_unit",
-		"margin", "p_adjusted", "detectable", "method", "verdict", "reason")
+		"margin", "p_adjusted", "detectable", "method", "verdict", "reason", "deviation", "runs_planned")
 	number := func(v *float64) string {
 		if v == nil {
 			return ""
@@ -29,9 +29,13 @@ func (a *Answer) CSV() []byte {
 		if m.Points {
 			unit = "points"
 		}
+		planned := ""
+		if m.Planned != nil {
+			planned = strconv.Itoa(*m.Planned)
+		}
 		write(m.Cell, m.Tag, m.Statistic, m.Unit, strconv.Itoa(m.RunsA), strconv.Itoa(m.RunsB), number(m.A), number(m.B),
 			number(m.Change), number(m.Low), number(m.High), unit, number(&m.Margin), number(m.P), number(m.Detectable),
-			m.Method, string(m.Verdict), m.Reason)
+			m.Method, string(m.Verdict), m.Reason, number(m.Deviation), planned)
 	}
 	out.Flush()
 	return text.Bytes()

@@ -147,6 +147,16 @@ func cachedShares(runs []Input) []float64 {
 	return out
 }
 
+// PromptSource returns a text that is the same for runs of one document that send the same prompts; empty if a marker
+// makes each request, or each session, differ from all others.
+func PromptSource(r *run.Run) string {
+	p := promptsOf(r)
+	if p.marked {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", p.seed, p.recorded)
+}
+
 // samePrompts reports whether two runs sent the same prompts to a server that both used, and nothing
 // in them made them different.
 func samePrompts(a, b *run.Run) bool {

@@ -72,6 +72,19 @@ func (m *MetricAnswer) estimate(a, b []Input, q asked) {
 	low, high := m.difference.Interval(stat.Level)
 	m.Change, m.Low, m.High = m.change(m.difference.Estimate), m.change(low), m.change(high)
 	m.Detectable = m.change(m.difference.Detectable())
+	m.plan(scaled(left, q), scaled(right, q))
+}
+
+// plan says how many runs on each side find a change as large as the margin, if runs differ as these do.
+func (m *MetricAnswer) plan(left, right []float64) {
+	if m.Method != methodWelch && m.Method != methodPrediction {
+		return
+	}
+	deviation := stat.Deviation(left, right)
+	m.Deviation = m.change(deviation)
+	if n, ok := stat.RunsFor(deviation, m.limit()); ok {
+		m.Planned = &n
+	}
 }
 
 // collapsed reports whether all runs of one side have the value 0 and none of the other, so that the direction is

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"aiperfd/internal/view"
@@ -157,6 +158,34 @@ func (a *Answer) Table(title string) view.Table {
 			m.Header, m.Statistic, m.Unit, view.FigureOr(m.A, view.Absent), view.FigureOr(m.B, view.Absent), change, interval,
 			strings.TrimPrefix(m.signed(&m.Margin), "+"), strings.ReplaceAll(string(m.Verdict), "_", " "),
 		))
+	}
+	return t
+}
+
+// PlanTitle is what [Answer.Plan] shows.
+const PlanTitle = "Runs on each side that find a change as large as the margin in 80 % of comparisons"
+
+// Plan returns a table of how many runs on each side find a change as large as the margin.
+func (a *Answer) Plan() view.Table {
+	t := view.Table{
+		Columns: []view.Column{
+			{Title: "METRIC"}, {}, {Title: "RUNS DIFFER BY", Weight: 1, Number: true}, {Title: "MARGIN", Number: true},
+			{Title: "RUNS", Number: true},
+		},
+	}
+	for i := range a.Metrics {
+		m := &a.Metrics[i]
+		name, differ, runs := m.Header, view.Absent, view.Absent
+		if m.Cell != "" {
+			name += " at " + m.Cell
+		}
+		if m.Deviation != nil {
+			differ, runs = strings.TrimPrefix(m.signed(m.Deviation), "+"), "more than 1000"
+		}
+		if m.Planned != nil {
+			runs = strconv.Itoa(*m.Planned)
+		}
+		t.Rows = append(t.Rows, []string{name, m.Statistic, differ, strings.TrimPrefix(m.signed(&m.Margin), "+"), runs})
 	}
 	return t
 }

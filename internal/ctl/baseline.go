@@ -19,7 +19,7 @@ revisions, which do not change: a new one takes the place of the one before it,
 and name@2 still means the second one. Its runs are pinned.
 
 These commands are about the baselines of a daemon. aiperfd baseline measures
-them, copies runs from folders, and promotes candidates of gates.`
+them, copies runs from folders, and promotes candidates of gates in folders.`
 
 func baselineCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
@@ -28,7 +28,8 @@ func baselineCommand(g *globals) *cobra.Command {
 		Long:  baselineLong,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(baselineSetCommand(g), baselineListCommand(g), baselineShowCommand(g), baselineRemoveCommand(g))
+	cmd.AddCommand(baselineSetCommand(g), baselineListCommand(g), baselineShowCommand(g), baselinePromoteCommand(g),
+		baselineRemoveCommand(g))
 	return cmd
 }
 
@@ -48,12 +49,9 @@ servers. If they are the newest revision already, nothing changes.`,
 				return usageError("%w", err)
 			}
 			body := wire.BaselineRuns{Note: note}
-			for _, text := range args[1:] {
-				id, err := s.Resolve(ctx, text)
-				if err != nil {
-					return err
-				}
-				body.Runs = append(body.Runs, id)
+			var err error
+			if body.Runs, err = s.resolveAll(ctx, args[1:]); err != nil {
+				return err
 			}
 			data, err := s.SetBaseline(ctx, name, body)
 			if err != nil {
@@ -63,16 +61,79 @@ servers. If they are the newest revision already, nothing changes.`,
 			if err := json.Unmarshal(data, &revision); err != nil {
 				return fmt.Errorf("read revision: %w", err)
 			}
-			if done, err := s.printed(s.out, data, fmt.Sprintf("%s@%d", name, revision.Number)); done {
-				return err
-			}
-			_, err = fmt.Fprintf(s.out, "%s@%d: %s\n", name, revision.Number, view.Plural(len(revision.Runs), "run"))
-			return err
+			return s.printRevision(data, name, &revision)
 		}),
 	}
 	cmd.Flags().StringVar(&note, "note", "", "`text` to keep with the revision")
 	completeRuns(g, cmd, true)
 	return cmd
+}
+
+func baselinePromoteCommand(g *globals) *cobra.Command {
+	var note string
+	var rules []string
+	cmd := &cobra.Command{
+		Use:   "promote NAME ID... --rule RULE",
+		Short: "Make runs that pass a gate the newest revision of a baseline",
+		Long: `Judge runs of the daemon by rules, as aiperfd gate does, against the newest
+revision of a baseline with the same workload and target, and make them the
+newest revision if they pass. If they do not, the baseline stays as it is, and
+the exit code is 1.`,
+		Example: `  aiperfd ctl baseline promote main nightly --rule 'ttft:p95<400' \
+      --rule 'output_token_throughput>-3%'`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: g.online([]string{formatJSON, formatYAML, formatName}, func(ctx context.Context, s *session, args []string) error {
+			name := args[0]
+			if err := run.CheckBaselineName(name); err != nil {
+				return usageError("%w", err)
+			}
+			if len(rules) == 0 {
+				return usageError("no rules; give at least one --rule")
+			}
+			body := wire.Candidate{BaselineRuns: wire.BaselineRuns{Note: note}, Rules: rules}
+			var err error
+			if body.Runs, err = s.resolveAll(ctx, args[1:]); err != nil {
+				return err
+			}
+			data, err := s.PromoteBaseline(ctx, name, body)
+			if err != nil {
+				return err
+			}
+			var promoted struct {
+				Revision run.Revision `json:"revision"`
+			}
+			if err := json.Unmarshal(data, &promoted); err != nil {
+				return fmt.Errorf("read revision: %w", err)
+			}
+			return s.printRevision(data, name, &promoted.Revision)
+		}),
+	}
+	cmd.Flags().StringVar(&note, "note", "", "`text` to keep with the revision")
+	cmd.Flags().StringArrayVar(&rules, "rule", nil, "`rule` by which the runs are judged (repeatable)")
+	completeRuns(g, cmd, true)
+	return cmd
+}
+
+// resolveAll returns the ids of the runs that texts name.
+func (s *session) resolveAll(ctx context.Context, texts []string) ([]string, error) {
+	var out []string
+	for _, text := range texts {
+		id, err := s.Resolve(ctx, text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, id)
+	}
+	return out, nil
+}
+
+// printRevision prints a new revision; data is what the daemon answered.
+func (s *session) printRevision(data []byte, name string, r *run.Revision) error {
+	if done, err := s.printed(s.out, data, fmt.Sprintf("%s@%d", name, r.Number)); done {
+		return err
+	}
+	_, err := fmt.Fprintf(s.out, "%s@%d: %s\n", name, r.Number, view.Plural(len(r.Runs), "run"))
+	return err
 }
 
 func baselineListCommand(g *globals) *cobra.Command {

@@ -313,3 +313,55 @@ func deref(v *float64) any {
 	}
 	return *v
 }
+
+// TestInferredHits: a server that says nothing of its cache shows by its first tokens that it has one.
+func TestInferredHits(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		sampling string
+		hits     bool
+	}{
+		{"some prompts again", "random", true},
+		{"each prompt once", "sequential", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				preset, err := options.Preset("h100-8b")
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := newBed(t, mock.Options{Accelerator: preset, Usage: options.UsageNever}, nil)
+				r := b.run(fmt.Sprintf(`benchmark:
+  model: m
+  endpoint: {url: http://mock.test, type: chat, streaming: true}
+  tokenizer: {name: builtin}
+  dataset: {prompts: {isl: 4000, osl: 4}, entries: 300, sampling: %s}
+  serverMetrics: {enabled: false}
+  phases: [{name: profiling, sessions: 300, concurrency: 1}]
+`, tt.sampling))
+				snap, err := b.engine.Snapshot(t.Context(), r.ID)
+				if err != nil || r.State != bench.StateCompleted {
+					t.Fatalf("%s: %v, %v", r.State, r.Error, err)
+				}
+				c := snap.PrefixCache()
+				found, truth := 0.0, b.server.Truth()
+				for _, q := range truth {
+					if 2*q.Batch.CachedTokens > q.PromptTokens {
+						found += 1 / float64(len(truth))
+					}
+				}
+				b.stop()
+				switch {
+				case c == nil || c.Reported() != nil:
+					t.Fatalf("cache = %+v", c)
+				case !tt.hits && c.Inferred != nil:
+					t.Errorf("inferred %v of hits where there are none", *c.Inferred)
+				case tt.hits && (c.Inferred == nil || found < 0.1 || math.Abs(*c.Inferred-found) > 0.02):
+					t.Errorf("inferred %v, want %v", deref(c.Inferred), found)
+				case tt.hits && !strings.Contains(c.Message, "first tokens as if "):
+					t.Errorf("message %q", c.Message)
+				}
+			})
+		})
+	}
+}

@@ -77,6 +77,7 @@ type prepared struct {
 	senders push.Senders      // to OpenTelemetry collectors
 	spans   *otel.ServerSpans // of servers; nil before the observers have ended, and if none are received
 	trips   *roundTrips       // of the probes of the network; nil = the document does not ask for them
+	samples *samples.Recorder // of single requests
 	// jobs collects the plays of recorded sessions; nil = the dataset has none.
 	jobs *agents.Jobs
 }
@@ -237,6 +238,7 @@ func (x *prepared) recordSamples(env *environment) collect.RunObserver {
 		Path: filepath.Join(env.dir, samples.File), Clock: x.clock, Rand: x.plan.Seed.Rand(bench.StreamSamples),
 	})
 	env.live.samples.Store(to)
+	x.samples = to
 	return collect.NewSamples(to)
 }
 

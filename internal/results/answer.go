@@ -53,6 +53,13 @@ func NewAnswerHead(kind, question, speaksFor string) AnswerHead {
 	}
 }
 
+// Open reports whether the question is not decided: there is no verdict on it, or one that leaves a side open.
+func (h *AnswerHead) Open() bool {
+	return slices.Contains([]Verdict{
+		"inconclusive", "invalid", "not_comparable", "lower_bound", "upper_bound", "non_monotone",
+	}, h.Verdict)
+}
+
 // AddDoubt adds a reason to trust the answer less, once.
 func (h *AnswerHead) AddDoubt(code, message string) {
 	if d := (AnswerDoubt{code, message}); !slices.Contains(h.Doubts, d) {
@@ -129,9 +136,11 @@ type AnswerInterval struct {
 // AnswerEstimate is a capacity, or the value that repeats are about, with its interval.
 type AnswerEstimate struct {
 	AnswerInterval
-	Rounded    float64 `json:"rounded,omitempty" example:"28"` // the largest level that can be set; of a capacity
-	Target     float64 `json:"target,omitempty" example:"0.95"`
-	Dispersion float64 `json:"dispersion,omitempty"` // requests that are worth one independent one
+	Rounded float64 `json:"rounded,omitempty" example:"28"` // the largest level that can be set; of a capacity
+	// Advised is the load to plan for at most: of a capacity, the lower end of the interval, as a level that can be set.
+	Advised    *float64 `json:"advised,omitempty" example:"27.3"`
+	Target     float64  `json:"target,omitempty" example:"0.95"`
+	Dispersion float64  `json:"dispersion,omitempty"` // requests that are worth one independent one
 	// Costs is how many percentage points of good requests 5 % more load than the capacity costs.
 	Costs float64 `json:"cost_of_5_percent_more,omitempty" example:"4"`
 }
@@ -148,7 +157,7 @@ type AnswerProbe struct {
 	Requests  float64  `json:"requests,omitempty"`
 	Effective float64  `json:"effective_n,omitempty"` // independent requests that they are worth
 	Window    float64  `json:"window_sec,omitempty"`
-	Flags     []string `json:"flags"` // growing, overload, hopeless, distorted, failed
+	Flags     []string `json:"flags"` // growing, overload, hopeless, distorted, not-idle, failed
 	Failure   string   `json:"failure,omitempty"`
 }
 
@@ -182,6 +191,8 @@ const (
 type AnswerDecision struct {
 	Needs string  `json:"needs"`              // empty = nothing is open
 	Load  float64 `json:"load_sec,omitempty"` // for which servers would be under load; 0 = unknown
+	// RequestsPerRun is how many requests a repeat should have for the least cost of time; 0 = unknown.
+	RequestsPerRun int64 `json:"requests_per_run,omitempty"`
 }
 
 // AnswerOrigin is what repeats the measurement.

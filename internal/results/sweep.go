@@ -118,7 +118,9 @@ type Boundary struct {
 	Binding   *Condition `json:"binding"` // the limit that is reached first
 	// Interval is the 95 % confidence interval of the boundary; null = not known.
 	Interval *[2]float64 `json:"interval"`
-	Kind     string      `json:"kind,omitempty" enums:"smooth,cliff"`
+	// Advised is the load to plan for at most, of a search for a capacity.
+	Advised *float64 `json:"advised,omitempty" example:"22"`
+	Kind    string   `json:"kind,omitempty" enums:"smooth,cliff"`
 }
 
 // SweepEdge is one side of a boundary.

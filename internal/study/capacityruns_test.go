@@ -1,7 +1,9 @@
 package study_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"os"
@@ -205,6 +207,81 @@ func TestCapacityOverloaded(t *testing.T) {
 		}
 		t.Logf("%s: %v", a.Verdict, a.Sentences)
 	})
+}
+
+// TestCapacityNotIdle: a probe begins when the server is idle, by its own metrics and by short requests. One that is not
+// is waited for, and the answer says which probes began all the same.
+func TestCapacityNotIdle(t *testing.T) {
+	const usual = 6 // short requests before the first probe
+	for _, tt := range []struct {
+		name    string
+		slow    time.Duration                     // by which later short requests are answered
+		running func(since time.Duration) float64 // requests that the server says it has
+		busy    []bool                            // by probe
+		why     string
+	}{
+		{"idle", 0, func(time.Duration) float64 { return 0 }, []bool{false, false, false}, ""},
+		{"slow", time.Second, func(time.Duration) float64 { return 0 }, []bool{false, true, true}, "answered a short request more slowly"},
+		{"other load for a minute", 0, func(since time.Duration) float64 {
+			if since < time.Minute {
+				return 1
+			}
+			return 0
+		}, []bool{false, false, false}, ""},
+		{"other load", 0, func(time.Duration) float64 { return 3 }, []bool{true, true, true}, "by its own metrics, the server still had requests"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				var canaries atomic.Int64
+				server := newAccelerator(t, "tiny", 10, 1)
+				d := newArena(t, t.TempDir(), map[string]http.Handler{"a": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/metrics" {
+						fmt.Fprintf(w, "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running %v\n"+
+							"# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting 0\n", tt.running(time.Since(begun)))
+						return
+					}
+					body, err := io.ReadAll(r.Body)
+					if err != nil {
+						t.Error(err)
+					}
+					if strings.Contains(string(body), `"Hello"`) && canaries.Add(1) > usual {
+						time.Sleep(tt.slow)
+					}
+					r.Body = io.NopCloser(bytes.NewReader(body))
+					server.ServeHTTP(w, r)
+				})})
+				text := strings.Replace(capacityOf(1, 250, 8, 200, 16, len(tt.busy)), "serverMetrics: {enabled: false}",
+					"serverMetrics: {enabled: true}", 1)
+				ended, a := d.wait(d.submitDocument(text))
+				if ended.State != bench.StateCompleted || len(a.Evidence) != len(tt.busy) {
+					t.Fatalf("%s (%s), %d probes", ended.State, ended.StateReason, len(a.Evidence))
+				}
+				children, err := d.service.List(t.Context(), run.Query{Parent: ended.ID, Sort: run.SortCreated})
+				if err != nil || len(children.Runs) != len(tt.busy) {
+					t.Fatalf("%d runs, %v", len(children.Runs), err)
+				}
+				doubts := 0
+				for i, busy := range tt.busy {
+					warned := slices.ContainsFunc(children.Runs[i].Warnings, func(w bench.Warning) bool {
+						return w.Code == run.NotIdle && strings.Contains(w.Detail, tt.why)
+					})
+					if warned != busy || slices.Contains(a.Evidence[i].Flags, "not-idle") != busy {
+						t.Errorf("probe %d: flags %v, warnings %v, want not-idle: %v", i, a.Evidence[i].Flags, children.Runs[i].Warnings, busy)
+					}
+					if busy {
+						doubts++
+					}
+				}
+				doubted := slices.ContainsFunc(a.Doubts, func(d results.AnswerDoubt) bool {
+					return d.Code == "not-idle" && strings.HasPrefix(d.Message, fmt.Sprint(doubts)+" probe")
+				})
+				if doubted != (doubts > 0) {
+					t.Errorf("doubts: %v", a.Doubts)
+				}
+			})
+		})
+	}
 }
 
 // TestCapacityCollapsed: a server that stays slow for minutes after it was overloaded bears less on the way down than on

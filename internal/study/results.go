@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"aiperfd/internal/compare"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/durable"
 	"aiperfd/internal/engine/metric"
@@ -35,6 +36,14 @@ func (p *performance) trial(ctx context.Context, r *run.Run) (cell.Trial, error)
 		return t, err
 	}
 	t.Metrics = metricsOf(snap.Metrics)
+	t.Prompts = compare.PromptSource(r)
+	if c := snap.PrefixCache(); c != nil {
+		t.Cached = c.Reported()
+	}
+	t.Load = loadOf(snap)
+	if r.Summary != nil && r.StartedAt != nil && r.EndedAt != nil {
+		t.Requests, t.Whole = r.Summary.Requests+r.Summary.Errors, r.EndedAt.Sub(*r.StartedAt)
+	}
 	if t.Failure == "" || cutShort(r) != "" || failedWith(r, run.NoSuccess) {
 		t.Probe = p.probed(r, snap)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"aiperfd/internal/api"
+	"aiperfd/internal/api/baselines"
 	apiresults "aiperfd/internal/api/results"
 	"aiperfd/internal/api/runs"
 	"aiperfd/internal/api/wire"
@@ -31,7 +32,7 @@ func bodies() []any {
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Session{}, wire.Validation{}, wire.Version{},
 		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, wire.Telemetry{},
 		compare.Comparison{}, compare.Answer{}, compare.Question{}, apiresults.RecordBody{}, wire.Errors{}, results.LogLine{}, results.Sweep{}, results.Agents{},
-		results.Answer{}, wire.Baselines{}, wire.BaselineRuns{}, wire.SpansTaken{},
+		results.Answer{}, wire.Baselines{}, wire.BaselineRuns{}, wire.Candidate{}, baselines.Promotion{}, wire.SpansTaken{},
 		compare.Comparison{}, compare.Answer{}, compare.Question{}, wire.ProbeRequest{}, wire.ProbeAnswer{}, apiresults.RecordBody{}, wire.Errors{}, results.LogLine{}, results.Sweep{}, results.Agents{},
 		results.Answer{}, wire.Baselines{}, wire.BaselineRuns{},
 	}

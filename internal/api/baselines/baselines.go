@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/api/respond"
@@ -39,6 +40,9 @@ type Handler struct {
 	Find   *respond.Finder
 	Kept   Kept // nil = this process keeps none
 	Update func(ctx context.Context, id string, change func(*run.Run) error) (*run.Run, error)
+	// Rules has the verdicts of the last gate of each baseline, see [NewRules].
+	Rules   *prometheus.GaugeVec
+	Version string // of this program
 }
 
 // maxRuns is the number of runs of a revision.
@@ -132,6 +136,28 @@ func (h *Handler) Set(w http.ResponseWriter, r *http.Request) error {
 	if err := respond.ReadJSON(w, r, "the runs of a baseline", &body); err != nil {
 		return err
 	}
+	if err := checkRuns(&body); err != nil {
+		return err
+	}
+	revision, err := h.revision(r.Context(), body.Runs)
+	if err != nil {
+		return err
+	}
+	if found, err := h.Kept.Get(r.Context(), name); err == nil {
+		newest := found.Newest()
+		if slices.Equal(newest.Runs, revision.Runs) && newest.Note == redact.NewSet().String(body.Note) {
+			return h.Out.WriteJSON(w, http.StatusOK, newest)
+		}
+	}
+	added, err := h.add(r.Context(), w, name, revision, body.Note)
+	if err != nil {
+		return err
+	}
+	return h.Out.WriteJSON(w, http.StatusCreated, added)
+}
+
+// checkRuns returns what is wrong with the runs of a revision as they are asked for.
+func checkRuns(body *wire.BaselineRuns) error {
 	switch n := len(body.Runs); {
 	case n == 0 || n > maxRuns:
 		return respond.Fail(respond.ErrParameter, "runs has %d runs, want 1 to %d", n, maxRuns)
@@ -140,28 +166,26 @@ func (h *Handler) Set(w http.ResponseWriter, r *http.Request) error {
 	case len(body.Note) > run.MaxNote:
 		return respond.Fail(respond.ErrParameter, "note has %d bytes, want at most %d", len(body.Note), run.MaxNote)
 	}
-	revision, err := h.revision(r.Context(), body.Runs)
-	if err != nil {
-		return err
-	}
-	revision.Created, revision.By = time.Now().UTC(), access.Caller(r.Context())
-	revision.Note = redact.NewSet().String(body.Note)
-	if found, err := h.Kept.Get(r.Context(), name); err == nil {
-		if newest := found.Newest(); slices.Equal(newest.Runs, revision.Runs) && newest.Note == revision.Note {
-			return h.Out.WriteJSON(w, http.StatusOK, newest)
-		}
-	}
+	return nil
+}
+
+// add pins the runs of a revision, adds it with a note, and names its address in the response.
+func (h *Handler) add(
+	ctx context.Context, w http.ResponseWriter, name string, revision run.Revision, note string,
+) (*run.Revision, error) {
+	revision.Created, revision.By = time.Now().UTC(), access.Caller(ctx)
+	revision.Note = redact.NewSet().String(note)
 	for _, id := range revision.Runs {
-		if err := h.pin(r.Context(), id); err != nil {
-			return err
+		if err := h.pin(ctx, id); err != nil {
+			return nil, err
 		}
 	}
-	added, err := h.Kept.Add(r.Context(), name, revision)
+	added, err := h.Kept.Add(ctx, name, revision)
 	if err != nil {
-		return stored(err)
+		return nil, stored(err)
 	}
 	w.Header().Set("Location", fmt.Sprintf("/api/baselines/%s/%d", url.PathEscape(name), added.Number))
-	return h.Out.WriteJSON(w, http.StatusCreated, added)
+	return added, nil
 }
 
 // revision returns a revision of the runs that names stand for; each run is in it once.
@@ -275,6 +299,9 @@ func (h *Handler) RemoveRevision(w http.ResponseWriter, r *http.Request) error {
 func (h *Handler) remove(w http.ResponseWriter, r *http.Request, name string, revision int) error {
 	if err := h.Kept.Remove(r.Context(), name, revision); err != nil {
 		return stored(err)
+	}
+	if revision == 0 {
+		h.Rules.DeletePartialMatch(prometheus.Labels{"gate": name})
 	}
 	w.Header().Set("Cache-Control", respond.NoStore)
 	w.WriteHeader(http.StatusNoContent)

@@ -42,6 +42,7 @@ var (
 	ErrRateLimited        = errors.New("rate limited")
 	ErrTooManyConnections = errors.New("too many connections")
 	ErrStarting           = errors.New("starting")
+	ErrNotPassed          = errors.New("gate not passed")
 )
 
 // The texts of problems. The details are AIPerf's, and scripts depend on them.
@@ -95,6 +96,7 @@ func Problems() []Row {
 		{run.ErrNotQueued, 409, "not-queued", "Run is not queued", "The priority of a run can only be changed while it is queued", false},
 		{run.ErrDiskFull, 507, "insufficient-storage", "Insufficient storage", "Less than --min-free-disk is free on the disk of the data directory; delete runs, or free space", true},
 		{run.ErrAlreadyFinished, 409, "already-finished", "Run has ended", "The run has already ended", false},
+		{ErrNotPassed, 409, "gate-not-passed", "Gate not passed", "The candidate does not pass the gate", false},
 		{ErrPrecondition, 412, "precondition-failed", "Precondition failed", "The run has changed", false},
 		{run.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},
 		{ErrRateLimited, 429, "rate-limited", "Rate limited", "Too many submissions in a short time", true},

@@ -13,3 +13,10 @@ type BaselineRuns struct {
 	Runs []string `json:"runs" minItems:"1" maxItems:"100" example:"0199f1c2b7c80000000000000000000a"`
 	Note string   `json:"note,omitempty" maxLength:"1024" example:"release 1.4"`
 }
+
+// Candidate is the body of POST /api/baselines/{name}/promote.
+type Candidate struct {
+	BaselineRuns
+	// Rules are those of aiperfd gate: limits, or changes from the baseline.
+	Rules []string `json:"rules" minItems:"1" maxItems:"50" example:"output_token_throughput>-3%"`
+}

@@ -344,7 +344,7 @@ func studyNotes(r *studyexport.Report, cells []cell.Result, best *cell.Compariso
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	answered := len(capacityNotes(r)) > 0
 	if found := search.Of(r.Study); found != nil && !answered {
-		notes = append(r.Summary().Undecided(), found.Findings(r.Outcomes)...)
+		notes = slices.Concat(r.Summary().Undecided(), found.Findings(r.Outcomes), found.Ending(r.Outcomes))
 	}
 	if r.Study.Sweep != nil && !answered && best.BestThroughput >= 0 {
 		e := cells[best.BestThroughput].Find(cell.ThroughputTag, cell.ThroughputStat)

@@ -2,12 +2,17 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/samples"
+	"aiperfd/internal/engine/stat"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/verdict"
 )
@@ -17,7 +22,8 @@ import (
 const repeatedFrom = 0.01
 
 // prefixCache describes the prefix caches of the servers of a run that has ended.
-func prefixCache(p *plan.Plan, rep *export.Report) *verdict.Cache {
+func prefixCache(in *Input, rep *export.Report) *verdict.Cache {
+	p := in.Plan
 	cold := meantCold(p) != ""
 	e := verdict.CacheEvidence{
 		Counted: rep.Server.PrefixHits(), Cold: cold, FirstOnly: cold && firstOnly(p, rep),
@@ -27,7 +33,38 @@ func prefixCache(p *plan.Plan, rep *export.Report) *verdict.Cache {
 	if first, ok := rep.Results.Value(firstTurns, metric.Avg); ok {
 		e.First = new(first / 100)
 	}
+	e.Inferred = inferredHits(in.Samples, rep)
 	return verdict.JudgeCache(rep.Results, e)
+}
+
+// inferredHits returns the share of the requests of steady windows whose first token came at least a third sooner than
+// that of the others, for the length of their prompts, if the requests form two such groups; nil if they do not.
+func inferredHits(kept *samples.Samples, rep *export.Report) *float64 {
+	const apart = 1.5 // times as late
+	if kept == nil {
+		return nil
+	}
+	var lengths, waits []float64 // logarithms
+	for _, p := range kept.Points {
+		at := kept.Start.Add(p.End - time.Duration(p.Latency*float64(time.Millisecond)))
+		if p.Input > 0 && p.FirstToken > 0 && steadyAt(rep, at) {
+			lengths, waits = append(lengths, math.Log(p.Input)), append(waits, math.Log(p.FirstToken))
+		}
+	}
+	share, ok := stat.LowerGroup(stat.Residuals(lengths, waits), math.Log(apart))
+	if !ok {
+		return nil
+	}
+	return &share
+}
+
+// steadyAt reports whether an instant lies in a steady window.
+func steadyAt(rep *export.Report, at time.Time) bool {
+	return slices.ContainsFunc(rep.Phases, func(p export.PhaseReport) bool {
+		return slices.ContainsFunc(p.Windows, func(w export.Window) bool {
+			return w.Name == measure.SteadyWindow && !w.Absent && !at.Before(w.Start) && !at.After(w.End)
+		})
+	})
 }
 
 // firstTurns is the share of the prompt tokens of first turns that were cached, in percent.

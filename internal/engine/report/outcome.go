@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/metric/agents"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/telemetry/otel"
@@ -40,6 +41,7 @@ type Input struct {
 	Path        *paths.Report     // how the network behaved; nil = nothing was counted
 	OTel        *otel.Report      // what was sent to OpenTelemetry collectors; nil = nothing
 	Spans       *otel.ServerSpans // of servers; nil = none were received
+	Samples     *samples.Samples  // single requests; nil = none were kept
 	Jobs        *agents.Jobs      // the plays of recorded sessions; nil = the dataset has none
 	Cluster     *export.Cluster   // the load generators; nil = there was one
 	Network     *measure.Network  // the round trips to the targets, if they were measured; nil = they are not known
@@ -86,7 +88,7 @@ func Conclude(in *Input) Outcome {
 	rep.Client, rep.Server = Client(in.Phases, in.Certificate), in.Server
 	rep.SLOs.Run = append(rep.SLOs.Run, unwanted(in.Plan.Unwanted, rep)...)
 	rep.Cluster = in.Cluster
-	rep.Cache = prefixCache(in.Plan, rep)
+	rep.Cache = prefixCache(in, rep)
 	rep.Validity = Validity(in.Plan.Document, rep, in.Phases)
 	rep.Warnings = in.warnings(rep)
 	o.Report, o.Summary, o.Warnings = rep, Summarize(rep), slices.Clip(rep.Warnings)

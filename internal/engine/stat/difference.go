@@ -63,6 +63,36 @@ func Welch(a, b []float64) (d Difference, ok bool) {
 	return d, true
 }
 
+// Deviation returns the standard deviation that samples have in common, each around its own mean; 0 if none has two
+// values.
+func Deviation(samples ...[]float64) float64 {
+	sum, freedom := 0.0, 0.0
+	for _, values := range samples {
+		if n := float64(len(values)); n > 1 {
+			_, standardError := meanError(values)
+			sum += standardError * standardError * n * (n - 1)
+			freedom += n - 1
+		}
+	}
+	if freedom == 0 {
+		return 0
+	}
+	return math.Sqrt(sum / freedom)
+}
+
+// RunsFor returns how many runs on each side, at least three, find a change with a power of 80 % at a level of 5 % if
+// runs of a side have a deviation; ok is false if a thousand do not.
+func RunsFor(deviation, change float64) (n int, ok bool) {
+	const least, most = 3, 1000
+	for n = least; n <= most; n++ {
+		each := deviation * math.Sqrt(2/float64(n))
+		if (Difference{Below: each, Above: each, Freedom: float64(2*n - 2)}).Detectable() <= change {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
 // Predict compares one new value with the mean of a sample of at least two: its errors are
 // those of a prediction interval. ok is false for fewer.
 func Predict(sample []float64, value float64) (d Difference, ok bool) {

@@ -6,6 +6,24 @@ import (
 	"testing"
 )
 
+// TestRunsFor: the runs that find a change of 3 % are those of the specification of answers.
+func TestRunsFor(t *testing.T) {
+	for deviation, want := range map[float64]int{0.005: 3, 0.01: 4, 0.02: 9, 0.03: 18, 0: 3} {
+		if n, ok := RunsFor(deviation, math.Log1p(0.03)); n != want || !ok {
+			t.Errorf("runs that deviate by %v: %d, %v, want %d", deviation, n, ok, want)
+		}
+	}
+	if n, ok := RunsFor(1, 0.03); ok {
+		t.Errorf("runs that deviate by 100 %%: %d", n)
+	}
+	if got := Deviation([]float64{1, 2, 3}, []float64{5}, []float64{7, 9}); math.Abs(got-math.Sqrt(4.0/3)) > 1e-12 {
+		t.Errorf("deviation = %v, want %v", got, math.Sqrt(4.0/3))
+	}
+	if got := Deviation([]float64{1}); got != 0 {
+		t.Errorf("deviation of one value = %v", got)
+	}
+}
+
 // Of two sides with R runs each, whose runs deviate by s: how often Welch's test calls equal
 // sides different, finds a change of 3 %, and calls equal sides equivalent within 3 %. The
 // expected shares were simulated beforehand with scipy, 20,000 times.

@@ -60,6 +60,9 @@ type Cache struct {
 	// Counted is the share of the prompt tokens that the servers' own counters say were cached; known
 	// when the run has ended, unless other clients used the servers meanwhile.
 	Counted *float64 `json:"counted_share,omitempty"`
+	// Inferred is the share of requests whose first token came so much sooner than that of the others, for the length of
+	// their prompts, that a prefix cache explains it; known when the run has ended, if servers report nothing.
+	Inferred *float64 `json:"inferred_share,omitempty"`
 	// Theoretical is the share of blocks of a trace that an unlimited prefix cache
 	// finds; null without block ids.
 	Theoretical *float64 `json:"theoretical_share"`
@@ -76,9 +79,10 @@ const Unstated CacheState = "unknown"
 
 // CacheEvidence is what is known of a prefix cache beside the results of a run.
 type CacheEvidence struct {
-	Counted *float64 // see [Cache]
-	Cold    bool     // an option asks for a cold cache
-	Alike   bool     // prompts begin alike on purpose, or it is not known whether they do
+	Counted  *float64 // see [Cache]
+	Inferred *float64 // see [Cache]; it does not count if servers report a share
+	Cold     bool     // an option asks for a cold cache
+	Alike    bool     // prompts begin alike on purpose, or it is not known whether they do
 	// First is the share of the prompt tokens of first turns that responses report as cached, if only first
 	// turns are meant to be cold; nil otherwise, and if it is not known.
 	First     *float64
@@ -110,6 +114,9 @@ func JudgeCache(results metric.Results, e CacheEvidence) *Cache {
 	}
 	if e.Counted != nil {
 		c.Counted = new(round(*e.Counted))
+	}
+	if e.Inferred != nil && c.Reported() == nil {
+		c.Inferred = new(round(*e.Inferred))
 	}
 	c.judge()
 	c.declare(e)
@@ -197,6 +204,9 @@ func (c *Cache) line() string {
 	if c.Basis == "workload" {
 		state = "expected " + state
 		facts = append(facts, "server reports no cached tokens")
+	}
+	if c.Inferred != nil {
+		facts = append(facts, "first tokens as if "+view.Percent(*c.Inferred)+" of prompts were cached")
 	}
 	return state + " (" + strings.Join(facts, ", ") + ")"
 }

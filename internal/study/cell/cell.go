@@ -5,6 +5,7 @@ package cell
 
 import (
 	"slices"
+	"time"
 
 	"aiperfd/internal/engine/config/vary"
 	"aiperfd/internal/study/capacity"
@@ -44,6 +45,13 @@ type Trial struct {
 	Failure string   `json:"failure,omitempty"` // why the run is not a result; empty = it is one
 	Client  string   `json:"client,omitempty"`  // verdict on the load generator by the default metrics; empty = none
 	Metrics []Metric `json:"metrics"`           // in the order of the catalogue; empty if the run measured nothing
+	// Prompts is the same for trials that sent the same prompts; empty = no other trial did.
+	Prompts string `json:"-"`
+	// Cached is the share of prompt tokens that servers report to have had in their cache; nil = unknown.
+	Cached *float64 `json:"-"`
+	// Requests ended in the profiling phases, which took Load of the Whole of the run.
+	Requests    int64         `json:"-"`
+	Load, Whole time.Duration `json:"-"`
 	// Probe is what the requests of the run say of a level of load, in a search for a capacity; nil
 	// = they were not measured.
 	Probe *capacity.Probe `json:"-"`

@@ -97,7 +97,7 @@ func (r *Report) Answer() *results.Answer {
 				Value: c.Value, Low: c.Low, High: c.High, Unit: load.Unit(), Level: 0.95, Replication: "probes", N: c.Local,
 				Method: "complementary log-log, grid posterior",
 			},
-			Rounded: rounded, Target: c.Target, Dispersion: c.Dispersion, Costs: a.Costs,
+			Rounded: rounded, Advised: load.Advised(&a), Target: c.Target, Dispersion: c.Dispersion, Costs: a.Costs,
 		}
 	}
 	addProbes(out, &a, probed(r.Outcomes))
@@ -158,7 +158,7 @@ func probeOf(e *capacity.Evidence, id string) results.AnswerProbe {
 	for _, flag := range []struct {
 		name string
 		set  bool
-	}{{"growing", e.Growing}, {e.Ended, e.Ended != ""}, {"distorted", e.Distorted != ""}} {
+	}{{"growing", e.Growing}, {e.Ended, e.Ended != ""}, {"distorted", e.Distorted != ""}, {"not-idle", e.Busy}} {
 		if flag.set {
 			out.Flags = append(out.Flags, flag.name)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
@@ -74,6 +75,11 @@ func repeatsAnswer(r *Report) *results.Answer {
 	default:
 		estimateRepeats(out, &found, ends, level, header)
 	}
+	if n := cheapest(&found, c.Good); n > 0 && out.Verdict != repeatsInvalid && found.N >= cell.MinRepeats {
+		out.Decide.RequestsPerRun = int64(n)
+		out.Sentences = append(out.Sentences, fmt.Sprintf("Runs of about %.0f requests make the interval narrow at the least "+
+			"cost of time, given what the start of a run takes.", n))
+	}
 	stopRepeats(r, out, c)
 	for i := range c.Trials {
 		out.Evidence = append(out.Evidence, repeatOf(&c.Trials[i], i, tag, name))
@@ -85,7 +91,51 @@ func repeatsAnswer(r *Report) *results.Answer {
 	if n := len(c.Trials) - len(c.Good); n > 0 {
 		out.AddDoubt("runs-failed", view.Plural(n, "run")+" failed, so that the others may be the easier ones")
 	}
+	doubtCaches(out, c.Good)
 	return out
+}
+
+// doubtCaches adds doubts about runs that sent the same prompts one after another, so that a prefix cache has those of
+// the first run.
+func doubtCaches(out *results.Answer, trials []cell.Trial) {
+	const points = 0.02 // that shares of cached tokens may differ by
+	for i := range trials {
+		t, first := &trials[i], &trials[0]
+		switch {
+		case t.Cached != nil && first.Cached != nil:
+			if apart := *t.Cached - *first.Cached; math.Abs(apart) > points {
+				out.AddDoubt("cache-differs", fmt.Sprintf("servers had cached %.1f %% of the prompt tokens of the first run, and "+
+					"%.1f %% of those of %s", 100**first.Cached, 100**t.Cached, t.Label))
+				return
+			}
+		case t.Prompts != "" && slices.ContainsFunc(trials[:i], func(o cell.Trial) bool { return o.Prompts == t.Prompts }):
+			out.AddDoubt("warm-second", "the runs sent the same prompts, and the server does not report cached tokens: a prefix "+
+				"cache makes all but the first one faster; give each run prompts of its own (multiRun.varySeedPerTrial), or use "+
+				"--cache-bust")
+			return
+		}
+	}
+}
+
+// leastRequests are the requests of a run of which blocks can be made.
+const leastRequests = 160
+
+// cheapest returns how many requests per run make an interval cheapest, as runs and requests took time here (Kalibera
+// and Jones, ISMM 2013), at least those of 16 blocks of 10; 0 if runs differ no more than chance within them predicts, or
+// if the times are not known.
+func cheapest(x *cell.Repeats, trials []cell.Trial) float64 {
+	var requests, start, load float64
+	for i := range trials {
+		requests += float64(trials[i].Requests)
+		load += trials[i].Load.Seconds()
+		start += (trials[i].Whole - trials[i].Load).Seconds()
+	}
+	if x.Between <= 0 || x.Within <= 0 || requests <= 0 || start <= 0 || load <= 0 {
+		return 0
+	}
+	runs := float64(len(trials))
+	variance := requests / runs * x.Within * x.Within // of one request
+	return max(leastRequests, math.Round(math.Sqrt(start/runs/(load/requests)*variance/(x.Between*x.Between))))
 }
 
 // statisticText names a statistic as people do: Time to First Token p50.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
@@ -41,6 +42,14 @@ func repeated(ends *sweep.Convergence, margin float64, values ...float64) *Repor
 		o.Trials = append(o.Trials, t)
 	}
 	r.Outcomes = []cell.Outcome{o}
+	return r
+}
+
+// having returns a report after a change of each of its trials.
+func having(r *Report, change func(i int, t *cell.Trial)) *Report {
+	for i := range r.Outcomes[0].Trials {
+		change(i, &r.Outcomes[0].Trials[i])
+	}
 	return r
 }
 
@@ -104,6 +113,23 @@ What would decide it: give the load generator a machine or cores of its own, and
 		{
 			"a trend", repeated(nil, 0.1, 100, 101, 102, 103, 104, 105, 106), "estimated",
 			`Doubt: the values rise or fall with the order of the runs: the server or its machine changed, or a cache filled, while it was measured.`,
+		},
+		{
+			"equal prompts", having(repeated(nil, 0.1, 100, 90, 91), func(_ int, t *cell.Trial) { t.Prompts = "42 " }), "estimated",
+			`Doubt: the runs sent the same prompts, and the server does not report cached tokens: a prefix cache makes all but the ` +
+				`first one faster; give each run prompts of its own (multiRun.varySeedPerTrial), or use --cache-bust.`,
+		},
+		{
+			"a warmer cache", having(repeated(nil, 0.1, 100, 90, 91), func(i int, t *cell.Trial) {
+				t.Prompts, t.Cached = "42 ", new(0.03*float64(i))
+			}), "estimated",
+			`Doubt: servers had cached 0.0 % of the prompt tokens of the first run, and 3.0 % of those of run_0002.`,
+		},
+		{
+			"the start of a run takes long", having(repeated(nil, 1, 100, 102, 98, 101, 99), func(_ int, t *cell.Trial) {
+				t.Requests, t.Load, t.Whole = 400, 40*time.Second, 640*time.Second
+			}), "estimated",
+			"Runs of about 528 requests make the interval narrow at the least cost of time, given what the start of a run takes.",
 		},
 	} {
 		a := c.r.Answer()

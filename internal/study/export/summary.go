@@ -218,7 +218,7 @@ func (r *Report) found(s *search.Search) *results.SweepSearch {
 func (r *Report) boundary(tier string, b *search.Boundary) results.Boundary {
 	out := results.Boundary{
 		Tier: tier, Parameter: results.Parameter{Path: b.Path, Name: sweep.Name(b.Path)},
-		Pass: r.edge(b.Path, b.Pass), Fail: r.edge(b.Path, b.Fail), Kind: b.Type,
+		Pass: r.edge(b.Path, b.Pass), Fail: r.edge(b.Path, b.Fail), Kind: b.Type, Advised: b.Advised,
 	}
 	if b.Binding != nil {
 		out.Binding = new(limitOf(*b.Binding))

@@ -121,7 +121,9 @@ func (l Load) Summarize(done []cell.Outcome) Summary {
 	if a.Good == nil && a.Bad == nil {
 		return s
 	}
-	s.Boundary = &Boundary{Path: l.Space[0].Path, Pass: l.edge(done, a.Good), Fail: l.edge(done, a.Bad)}
+	s.Boundary = &Boundary{
+		Path: l.Space[0].Path, Pass: l.edge(done, a.Good), Fail: l.edge(done, a.Bad), Advised: l.Advised(&a),
+	}
 	if c := a.Capacity; c != nil {
 		s.Boundary.Interval = []float64{c.Low, c.High}
 	}
@@ -198,11 +200,11 @@ func (l Load) headline(a *capacity.Answer) string {
 		if l.Rules.Integer {
 			value = l.figure(math.Floor(c.Value))
 		}
-		return fmt.Sprintf("Capacity: %s %s (95 %% interval %s to %s): up to there, %s.",
-			value, l.Unit(), short(c.Low), short(c.High), good)
+		return fmt.Sprintf("Plan for at most %s. The capacity, up to which %s, is %s (95 %% interval %s to %s).",
+			l.level(*l.Advised(a)), good, value, short(c.Low), short(c.High))
 	case capacity.LowerBound:
-		return fmt.Sprintf("Capacity: at least %s: up to there, %s. More load was not probed, or too briefly to say.",
-			l.level(l.least(a)), good)
+		return fmt.Sprintf("Plan for at most %s: up to there, %s. The capacity may be larger: more load was not probed, or too "+
+			"briefly to say.", l.level(*l.Advised(a)), good)
 	case capacity.UpperBound:
 		return fmt.Sprintf("Capacity: at most %s: beyond, fewer than %s. Less load was not probed, or too briefly to say.",
 			l.level(a.Capacity.High), good)
@@ -228,12 +230,21 @@ func (l Load) headline(a *capacity.Answer) string {
 	return ""
 }
 
-// least returns the level that the server bears at least.
-func (l Load) least(a *capacity.Answer) float64 {
-	if a.Good != nil && a.Reason == capacity.InRange {
-		return a.Good.Level
+// Advised returns the load to plan for at most, which the server surely bears; nil if there is none.
+func (l Load) Advised(a *capacity.Answer) *float64 {
+	var least float64
+	switch {
+	case a.Verdict != capacity.Estimated && a.Verdict != capacity.LowerBound:
+		return nil
+	case a.Good != nil && a.Reason == capacity.InRange:
+		least = a.Good.Level
+	default:
+		least = a.Capacity.Low
 	}
-	return a.Capacity.Low
+	if l.Rules.Integer {
+		least = math.Floor(least)
+	}
+	return &least
 }
 
 // sentences returns the answer, then what it rests on, then what speaks against it.
@@ -246,12 +257,7 @@ func (l Load) sentences(done []cell.Outcome) []string {
 			a.Bad.Share.N))
 	}
 	if a.Verdict == capacity.Estimated {
-		least := a.Capacity.Low
-		if l.Rules.Integer {
-			least = math.Floor(least)
-		}
-		out = append(out, fmt.Sprintf("Plan for at most %s, the lower end of the interval: with 5 %% more than the capacity, "+
-			"%.1f of 100 requests more miss the objectives.", l.level(least), a.Costs))
+		out = append(out, fmt.Sprintf("With 5 %% more than the capacity, %.1f of 100 requests more miss the objectives.", a.Costs))
 	}
 	if a.Binding != "" {
 		out = append(out, "Missed most often: "+a.Binding+".")

@@ -31,9 +31,6 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 	case sum.Boundary != nil:
 		add("%s", sum.Boundary.sentence(sum.Reason))
 	}
-	if sum.Reason == string(exhausted) {
-		add("The search ended after %d values, its maximum.", s.Options.Iterations)
-	}
 	tooShort := 0
 	for i := range sum.Iterations {
 		if slices.ContainsFunc(sum.Iterations[i].Verdict.Readings, func(r Reading) bool { return r.Unsupported }) {
@@ -44,6 +41,14 @@ func (s *Search) Findings(done []cell.Outcome) []string {
 		add("%d of %d probes had too few requests for a percentile with a limit.", tooShort, len(done))
 	}
 	return out
+}
+
+// Ending says why the search ended, in a sentence; none if it goes on, or if that is not known.
+func (s *Search) Ending(done []cell.Outcome) []string {
+	if text := ReasonText(s.Summarize(done).Reason); text != "" {
+		return []string{"The search ended: " + text + "."}
+	}
+	return nil
 }
 
 // ReasonText returns in words why a search ended; empty = the reason is not known.

@@ -35,6 +35,7 @@ type Boundary struct {
 	Type     string    // smooth, cliff; empty = unknown
 	Binding  *Filter   // the limit that is reached first
 	Interval []float64 // 95 % confidence interval of the boundary, two values; nil = unknown
+	Advised  *float64  // the load to plan for at most; nil unless the search is for a capacity that is known
 }
 
 // Edge is one side of a boundary.

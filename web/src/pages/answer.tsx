@@ -65,12 +65,17 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
   const sides = [b.pass, b.fail].flatMap((e) => (e ? [{ edge: e, why: undecided(sweep, e) }] : []));
   const open = sides.filter(({ why }) => why.length > 0);
   const doubted = sweep.findings.some((text) => text.startsWith("Doubt:"));
+  const capacity = sweep.search?.planner === "capacity";
   const few = open.some(({ why }) => why.some((text) => text.startsWith("too few")));
   return (
     <div class="found">
       {b.tier && <h3>{b.tier}</h3>}
       <p class="headline">
-        {open.length > 0 ? (
+        {b.advised !== undefined ? (
+          <>
+            <span class="muted">Plan for {b.parameter.name} at most</span> <b>{level(b.advised)}</b>
+          </>
+        ) : open.length > 0 ? (
           <>
             <b>Not decided</b> <span class="muted">{observedSides(b)}</span>
           </>
@@ -78,7 +83,7 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
           <>
             <span class="muted">
               Highest {b.parameter.name}
-              {sweep.search?.planner === "capacity" ? " that was measured" : ""} within the limits
+              {capacity ? " that was measured" : ""} within the limits
             </span>{" "}
             <b>{format.count(b.pass.value)}</b>
           </>
@@ -97,6 +102,14 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
                   : "deciding probes are valid"}
         </span>
       </p>
+      {b.advised !== undefined && (
+        <p>
+          {b.pass ? `Measured within the limits: ${level(b.pass.value)}` : "None was measured within the limits"}
+          {b.interval
+            ? `; 95 % confidence interval of the capacity: ${format.number(b.interval[0])} to ${format.number(b.interval[1])}.`
+            : "."}
+        </p>
+      )}
       {open.length > 0 && (
         <p>
           {open.map(({ edge, why }) => `At ${format.count(edge.value)}: ${why.join("; ")}. `)}
@@ -144,7 +157,7 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
           </tbody>
         </table>
       </div>
-      {b.interval && b.pass && b.fail && (
+      {b.interval && b.pass && b.fail && b.advised === undefined && (
         <p class="muted">
           95 % confidence interval of the boundary: {format.number(b.interval[0])} to {format.number(b.interval[1])}.
         </p>
@@ -156,6 +169,11 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
       )}
     </div>
   );
+}
+
+/** level is a level of load: whole numbers, such as those of concurrent requests, have no digits. */
+function level(v: number): string {
+  return Number.isInteger(v) ? format.count(v) : format.number(v);
 }
 
 function Side(props: { edge: Edge | null; name: string; sweep: Sweep; text: string }): JSX.Element {

@@ -105,6 +105,40 @@ test("a search begins with its answer: value, limit, both sides, validity, and w
   expect(text(page.querySelector(".phase"))).toBe("runs 8 ended · complete");
 });
 
+test("a search for a capacity begins with the load to plan for, with what was measured beside it", async () => {
+  const found = sweep([row(64, "pass", 600, 31), row(100, "fail", 650, 74)], {
+    type: "adaptive_search",
+    limits: [limit],
+    best_throughput: 0,
+    findings: ["Plan for at most 42 concurrent requests.", "Missed most often: time_to_first_token."],
+    search: {
+      planner: "capacity",
+      reason: "precision",
+      reason_text: "the interval is as narrow as asked",
+      boundaries: [
+        {
+          parameter: { path, name: "concurrency" },
+          pass: edge(0, 64, 31),
+          fail: edge(1, 100, 74),
+          binding: limit,
+          interval: [42.3, 71],
+          advised: 42,
+        },
+      ],
+      optima: [],
+    },
+  });
+  const page = open(found, { cells_total: 16, cells_done: 8 });
+  await eventually(() => expect(card(page, "Answer")).not.toBeNull());
+  const part = card(page, "Answer")!;
+  expect(text(part.querySelector(".found .headline"))).toBe(
+    "Plan for concurrency at most 42 deciding probes are valid",
+  );
+  expect(text(part)).toContain(
+    "Measured within the limits: 64; 95 % confidence interval of the capacity: 42.3 to 71.0.",
+  );
+});
+
 test("a search that was cancelled stands where it was", async () => {
   const page = open(search(true), { cells_total: 16, cells_done: 8 }, "cancelled");
   await eventually(() => expect(page.querySelector(".phase")).not.toBeNull());
