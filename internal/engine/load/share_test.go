@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -152,13 +153,9 @@ func TestSharesAddUp(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				want := performShare(t, tt.phases, spec.Share{}, tt.data)
-				for _, n := range []int{1, 2, 3, 4, 16, 40} {
-					weights := make([]float64, n)
-					for i := range weights {
-						weights[i] = float64(1 + i%3)
-					}
+				for _, division := range divisions() {
 					got := make([][]string, len(tt.phases))
-					for _, share := range shares(7, weights, 0) {
+					for _, share := range shares(division.seed, division.weights, 0) {
 						for i, lines := range performShare(t, tt.phases, share, tt.data) {
 							got[i] = append(got[i], lines...)
 						}
@@ -170,13 +167,41 @@ func TestSharesAddUp(t *testing.T) {
 							t.Fatalf("phase %d: only %d requests", i, len(want[i]))
 						}
 						if diff := cmp.Diff(want[i], got[i]); diff != "" {
-							t.Fatalf("%d load generators, phase %d (-alone +together):\n%s", n, i, diff)
+							t.Fatalf("seed %d, %d load generators, phase %d (-alone +together):\n%s",
+								division.seed, len(division.weights), i, diff)
 						}
 					}
 				}
 			})
 		})
 	}
+}
+
+// division is how a load is divided among load generators.
+type division struct {
+	seed    bench.Seed
+	weights []float64
+}
+
+// divisions returns how the loads of a test are divided: with AIPERFD_SIMULATE=full by 100 seeds, among as many as 1,000
+// load generators.
+func divisions() (out []division) {
+	seeds, numbers := 1, []int{1, 2, 3, 4, 16, 40}
+	if os.Getenv("AIPERFD_SIMULATE") == "full" {
+		seeds = 100
+		out = append(out, division{1000, slices.Repeat([]float64{1}, 1000)})
+	}
+	random := rand.New(rand.NewPCG(11, 13))
+	for seed := range seeds {
+		for _, n := range numbers {
+			weights := make([]float64, n)
+			for i := range weights {
+				weights[i] = float64(1+i%3) + 5*random.Float64()
+			}
+			out = append(out, division{bench.Seed(seed + 7), weights})
+		}
+	}
+	return out
 }
 
 // Slots of a closed loop are divided: together they open at the times of the ramp of the whole, and exactly as many
