@@ -128,7 +128,7 @@ func (o *oneShot) run(ctx context.Context) error {
 	}
 	pushing := startPushing(ctx, a, o.Document, o.Version, o.log)
 	ended, err := o.measure(ctx, a)
-	pushing.finish(ctx, err == nil)
+	pushing.finish(ctx, endOfLoad(a, ended), err == nil)
 	if err == nil {
 		if rt.APIPort == nil { // else clients may still read from the folder
 			o.Folder.rename(&o.Document.Benchmark, ended.Models)
@@ -146,6 +146,16 @@ func (o *oneShot) run(ctx context.Context) error {
 	}
 	cancel()
 	return errors.Join(err, <-stopped)
+}
+
+// endOfLoad returns when the load of a run ended; of a study, or if nothing was measured, it is now.
+func endOfLoad(a *app, ended *run.Run) time.Time {
+	if ended != nil {
+		if rep := a.engine.Report(ended.ID); rep != nil && !rep.End.IsZero() {
+			return rep.End
+		}
+	}
+	return time.Now()
 }
 
 // warn logs the warnings about the document that are due.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"sync"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -88,20 +89,32 @@ func (p *pushing) gather(ctx context.Context, since time.Time) ([]*dto.MetricFam
 // mostRuns is how many runs are sent at once, the largest page of a store.
 const mostRuns = 500
 
-// finish sends the final values, if anything was measured. What did not arrive is logged.
-func (p *pushing) finish(ctx context.Context, measured bool) {
+// The process waits for receivers for some time since the load has ended, but for a second at least.
+const (
+	patience      = 5500 * time.Millisecond
+	leastPatience = time.Second
+)
+
+// finish sends the final values to both receivers at the same time, to the Pushgateway if anything was measured. What
+// did not arrive is logged.
+func (p *pushing) finish(ctx context.Context, ended time.Time, measured bool) {
+	ctx, cancel := context.WithTimeout(ctx, max(leastPatience, time.Until(ended.Add(patience))))
+	defer cancel()
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	if p.gateway != nil && measured {
+		sending.Go(func() {
+			if err := p.push(ctx); err != nil {
+				p.log.Warn().Str("reason", p.reason(err)).Msg("the metrics were not pushed to the Pushgateway")
+			}
+		})
+	}
 	if p.writer != nil {
 		w := p.writer.Close(ctx)
 		p.log.Info().Int("payloads", w.Payloads).Int("dropped", w.Dropped).Msg("metrics were written to Prometheus")
 		if w.Dropped > 0 || w.Payloads == 0 && w.Err != nil {
 			p.log.Warn().Int("dropped", w.Dropped).Str("reason", p.reason(w.Err)).Msg("not all metrics were written to Prometheus")
 		}
-	}
-	if p.gateway == nil || !measured {
-		return
-	}
-	if err := p.push(ctx); err != nil {
-		p.log.Warn().Str("reason", p.reason(err)).Msg("the metrics were not pushed to the Pushgateway")
 	}
 }
 

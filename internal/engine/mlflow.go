@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -10,62 +11,102 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/telemetry/mlflow"
+	"aiperfd/internal/engine/telemetry/push"
 	"aiperfd/internal/run"
 )
 
 const (
 	// warnMLflow is the warning on a run whose results are not, or not all, in MLflow.
 	warnMLflow = "mlflow-incomplete"
-	// mlflowTime bounds how long the results of a run are sent to MLflow.
+	// mlflowTime bounds how long the results of a run are sent to a server of MLflow that answers.
 	mlflowTime = 30 * time.Second
 )
 
-// sendToMLflow writes the results of a run to the MLflow server that its plan names, and returns what did not
-// get there. It is called when the files of the run are written.
-func sendToMLflow(p *plan.Plan, env *environment, r *run.Run, rep *export.Report) (warnings []bench.Warning) {
+// experiment is the place of the results in MLflow.
+type experiment struct {
+	server mlflow.Server
+	id     string
+	err    error // why it is not known, and where; nil before the observers have ended
+}
+
+// findExperiment returns the observer that finds the experiment of the run when the load has ended, while others wait
+// for their destinations: a server that does not answer delays the end by no more than they do. It is zero if the plan
+// names no server.
+func findExperiment(p *plan.Plan, env *environment, to *experiment) collect.RunObserver {
 	m := &p.Document.Benchmark.MLflow
 	if m.TrackingURI == nil {
+		return collect.RunObserver{}
+	}
+	return collect.RunObserver{
+		Phase: func(*spec.Phase, *measure.Set) collect.Observer { return collect.Observer{} },
+		End: func(func(code, detail string)) {
+			ctx, end := untilForced(env)
+			defer end()
+			ctx, cancel := context.WithTimeout(ctx, push.FlushTime)
+			defer cancel()
+			u, err := url.Parse(m.TrackingURI.Reveal())
+			if err != nil {
+				to.err = errors.New("at its URL, which cannot be read")
+				return
+			}
+			to.server = mlflow.Server{URL: u, Token: m.Token.Reveal(), Allow: env.opts.Allow, Dial: env.opts.Dial}
+			to.id, err = mlflow.Find(ctx, to.server, env.secrets.String(m.Experiment))
+			if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				err = fmt.Errorf("no answer within %v", push.FlushTime)
+			}
+			if err != nil {
+				to.err = fmt.Errorf("at %s: %w", u.Host, err)
+			}
+		},
+	}
+}
+
+// sendToMLflow writes the results of a run to the MLflow server that its plan names, and returns what did not
+// get there. It is called when the files of the run are written.
+func sendToMLflow(
+	p *plan.Plan, env *environment, to *experiment, r *run.Run, rep *export.Report,
+) (warnings []bench.Warning) {
+	if p.Document.Benchmark.MLflow.TrackingURI == nil {
 		return nil
 	}
 	warn := func(text string) {
 		warnings = append(warnings, bench.Warning{Code: warnMLflow, Detail: env.secrets.String(text)})
 	}
-	ctx, abort := context.WithCancelCause(context.Background())
-	defer abort(nil)
+	if to.err != nil {
+		warn(fmt.Sprintf("the results are not in MLflow %v", to.err))
+		return warnings
+	}
+	ctx, end := untilForced(env)
+	defer end()
 	ctx, cancel := context.WithTimeout(ctx, mlflowTime)
 	defer cancel()
-	env.cancel.onForce(abort)
-	if env.cancel.forced() {
-		abort(nil)
-	}
 	files, err := os.OpenRoot(env.dir)
 	if err != nil {
 		warn(fmt.Sprintf("the results are not in MLflow: %v", err))
 		return warnings
 	}
 	defer files.Close()
-	u, err := url.Parse(m.TrackingURI.Reveal())
-	if err != nil {
-		warn("the results are not in MLflow: its URL cannot be read")
-		return warnings
-	}
-	server := mlflow.Server{URL: u, Token: m.Token.Reveal(), Allow: env.opts.Allow, Dial: env.opts.Dial}
-	notes, err := mlflow.Export(ctx, server, mlflowRun(p, env, r, export.Redacted(rep, env.secrets), files))
+	out := mlflowRun(p, env, r, export.Redacted(rep, env.secrets), files)
+	out.ExperimentID = to.id
+	notes, err := mlflow.Export(ctx, to.server, out)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("not within %v: %w", mlflowTime, err)
 		}
-		warn(fmt.Sprintf("the results are not, or not all, in MLflow at %s: %v", u.Host, err))
+		warn(fmt.Sprintf("the results are not, or not all, in MLflow at %s: %v", to.server.URL.Host, err))
 	}
 	for _, note := range notes {
 		warn("MLflow: " + note)
 	}
 	if len(warnings) == 0 {
-		env.notify.note("info", "the results are in MLflow", map[string]any{"server": u.Host})
+		env.notify.note("info", "the results are in MLflow", map[string]any{"server": to.server.URL.Host})
 	}
 	return warnings
 }

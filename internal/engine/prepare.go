@@ -75,6 +75,7 @@ type prepared struct {
 	paths   *collect.PathRecorder
 	path    *paths.Report     // nil before the observers have ended, and if nothing was counted
 	senders push.Senders      // to OpenTelemetry collectors
+	mlflow  *experiment       // of the results
 	spans   *otel.ServerSpans // of servers; nil before the observers have ended, and if none are received
 	trips   *roundTrips       // of the probes of the network; nil = the document does not ask for them
 	samples *samples.Recorder // of single requests
@@ -196,6 +197,7 @@ func newServers(p *plan.Plan, env *environment) *target.Servers {
 
 // observe begins to observe the run. A new observer is a row.
 func (x *prepared) observe(env *environment) {
+	x.mlflow = new(experiment)
 	for _, o := range []collect.RunObserver{
 		collect.NewRepeats(x.plan.CacheBust),
 		x.recordSeries(env),
@@ -207,6 +209,7 @@ func (x *prepared) observe(env *environment) {
 		receiveSpans(x.plan, env, x.files, &x.spans),
 		sendMetrics(x.plan, env, &x.senders),
 		sendSpans(x.plan, x.clock, env, &x.senders),
+		findExperiment(x.plan, env, x.mlflow),
 		collect.NewTwin(env.twin),
 		showPart(env.part),
 	} {

@@ -48,7 +48,7 @@ func (x *execution) export(r *run.Run, fault *run.Error) report.Outcome {
 	} else if len(failed) > 0 {
 		o.Warnings = append(o.Warnings, bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
 	}
-	unsent := sendToMLflow(with.plan, x.env, r, o.Report)
+	unsent := sendToMLflow(with.plan, x.env, with.mlflow, r, o.Report)
 	o.Warnings = append(o.Warnings, unsent...)
 	o.Report.Warnings = append(slices.Clip(o.Report.Warnings), unsent...) // of the console; the files are written
 	return o

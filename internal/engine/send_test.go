@@ -149,7 +149,7 @@ func TestSendToMLflow(t *testing.T) {
 				warning = w.Detail
 			}
 		}
-		const want = "the results are not, or not all, in MLflow at mlflow: find the experiment aiperf: HTTP 404"
+		const want = "the results are not in MLflow at mlflow: find the experiment aiperf: HTTP 404"
 		if r.State != bench.StateCompleted || !strings.HasPrefix(warning, want) {
 			t.Errorf("state %s, warning %q; want %s, and %q", r.State, warning, bench.StateCompleted, want)
 		}

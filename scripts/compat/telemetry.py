@@ -31,7 +31,6 @@ TELEMETRY = ("server_metrics_export*", "gpu_telemetry_export*", "profile_export_
 # What differs on purpose, as FILE KEY; * stands for anything.
 KNOWN = (
     "inputs.json",  # made only on request here
-    "phase_manifest.json.phases[[]].*_json",
     "profile_export.jsonl.trace_data.*",
     "*.input_config.artifacts.auto_plot", "*.input_config.artifacts.plot_required",
     "server_metrics_export.json.input_config.network_latency.mean_ms",

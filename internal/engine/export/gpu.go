@@ -73,24 +73,29 @@ func cellStat(c *gpu.Cell, s deviceStat) (v float64, ok bool) {
 	return *value, true
 }
 
-// telemetryData returns AIPerf's member telemetry_data; nil = there is no device. What AIPerf does not have is in
-// ours.
+// telemetryData returns AIPerf's member telemetry_data; nil = there is no device.
 func telemetryData(r *Report) object {
-	devices := r.devices()
-	if len(devices) == 0 {
+	if len(r.devices()) == 0 {
 		return nil
 	}
+	return devicesObject(r.GPU, r.GPU.Profiling)
+}
+
+// devicesObject returns what devices did in a phase, or in several, as AIPerf has it. What AIPerf
+// does not have is in ours.
+func devicesObject(all *gpu.Report, p *gpu.Phase) object {
+	devices := p.Devices
 	configured, answered := []string{}, []string{}
-	for i := range r.GPU.Targets {
-		if t := &r.GPU.Targets[i]; t.Fetches > 0 {
+	for i := range all.Targets {
+		if t := &all.Targets[i]; t.Fetches > 0 {
 			configured, answered = append(configured, t.URL), append(answered, t.URL)
 		} else if t.Given {
 			configured = append(configured, t.URL)
 		}
 	}
 	summary := object{{"endpoints_configured", configured}, {"endpoints_successful", answered}}
-	summary.addTime("start_time", r.GPU.Profiling.Start)
-	summary.addTime("end_time", r.GPU.Profiling.End)
+	summary.addTime("start_time", p.Start)
+	summary.addTime("end_time", p.End)
 	endpoints := object{}
 	for _, page := range pagesOf(devices) {
 		gpus, taken := object{}, map[string]bool{}
@@ -106,7 +111,7 @@ func telemetryData(r *Report) object {
 		}
 		endpoints.add(exporterOf(page), object{{"gpus", gpus}})
 	}
-	return object{{"summary", summary}, {"endpoints", endpoints}, {"error_summary", failedReadings(r.GPU.Targets)}}
+	return object{{"summary", summary}, {"endpoints", endpoints}, {"error_summary", failedReadings(all.Targets)}}
 }
 
 // failedReadings counts, per page that answered or that the user named, the readings that failed, under the last error.

@@ -2,6 +2,7 @@ package export
 
 import (
 	"io"
+	"maps"
 	"path"
 	"slices"
 
@@ -9,11 +10,8 @@ import (
 	"aiperfd/internal/engine/plainjson"
 )
 
-// The files of the phases of a run.
-const (
-	phaseFolder   = "phases"
-	phaseManifest = "phase_manifest.json"
-)
+// phaseManifest lists the phases of a run.
+const phaseManifest = "phase_manifest.json"
 
 // phaseOutputs returns the summaries of each phase and the list of them. A run of one
 // phase has none: they would repeat its summary.
@@ -29,6 +27,14 @@ func phaseOutputs(r *Report) []output {
 				format: f.Name + " of phase " + p.Stats.Name, name: phaseFile(r, p, &f),
 				write: func(w io.Writer) error { return f.Write(w, r.phase(p)) },
 			})
+		}
+		for _, t := range phaseTelemetries(r, p) {
+			if t.data != nil {
+				files = append(files, output{
+					format: t.about + " of phase " + p.Stats.Name, name: t.path(p),
+					write: func(w io.Writer) error { return t.write(w, p) },
+				})
+			}
 		}
 	}
 	return append(files, output{"phases", phaseManifest, func(w io.Writer) error { return writeManifest(w, r) }})
@@ -63,18 +69,16 @@ func writeManifest(w io.Writer, r *Report) error {
 	for i := range r.Phases {
 		p := &r.Phases[i]
 		s := &p.Stats
-		entry := map[string]any{
-			"phase_index": s.Index, "phase_name": s.Name, "phase_kind": s.Kind, "profiling_index": nil,
-			"start_ns": p.Start.UnixNano(), "end_ns": p.End.UnixNano(),
+		entry := p.identity()
+		maps.Copy(entry, map[string]any{
 			"successful_request_count": s.Records.Success, "error_request_count": s.Records.Errors,
-			"total_request_count": s.Records.Success + s.Records.Errors,
-			"was_cancelled":       s.End == bench.PhaseCancelled, "error_summary": errorSummary(p.Errors),
-		}
-		if s.Kind == bench.Profiling {
-			entry["profiling_index"] = s.ProfilingIndex
-		}
+			"total_request_count": s.Records.Success + s.Records.Errors, "error_summary": errorSummary(p.Errors),
+		})
 		for _, f := range phaseFormats(r) {
 			entry[f.Phase] = phaseFile(r, p, &f)
+		}
+		for _, t := range phaseTelemetries(r, p) {
+			entry[t.member] = t.path(p)
 		}
 		list = append(list, entry)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/window"
@@ -34,7 +35,7 @@ func hasServerMetrics(format string) func(r *Report) bool {
 
 // serverSeries is a series in AIPerf's file. What AIPerf does not have is in ours.
 type serverSeries struct {
-	URL     string         `json:"endpoint_url"`
+	URL     string         `json:"endpoint_url,omitempty"`
 	Labels  window.Labels  `json:"labels,omitempty"`
 	Stats   window.Stats   `json:"stats"`
 	Buckets window.Buckets `json:"buckets,omitempty"`
@@ -76,33 +77,40 @@ type serverMetric struct {
 	Series []serverSeries `json:"series"`
 }
 
+// serverMetrics are families by their names.
+type serverMetrics map[string]*serverMetric
+
 // serverMetricsOf joins the families of all pages by their names.
-func serverMetricsOf(p *diagnose.Pages, of func(*diagnose.Page) []window.Metric) map[string]*serverMetric {
-	out := map[string]*serverMetric{}
+func serverMetricsOf(p *diagnose.Pages, of func(*diagnose.Page) []window.Metric) serverMetrics {
+	out := serverMetrics{}
 	for i := range p.Pages {
-		page := &p.Pages[i]
-		for _, m := range of(page) {
-			one := out[m.Name]
-			if one == nil {
-				one = &serverMetric{Type: m.Kind, About: m.Help, Unit: m.Unit}
-				out[m.Name] = one
-			}
-			for _, s := range m.Series {
-				series := serverSeries{URL: page.URL, Labels: s.Labels, Stats: s.Stats, Buckets: s.Buckets, Ours: s.Own}
-				for _, part := range s.Slices {
-					slice := serverSlice{
-						Start: p.Clock.UnixNano(part.From), End: p.Clock.UnixNano(part.To), Stats: part.Stats, Buckets: part.Buckets,
-					}
-					if !part.Complete {
-						slice.Complete = &part.Complete
-					}
-					series.Slices = append(series.Slices, slice)
-				}
-				one.Series = append(one.Series, series)
-			}
-		}
+		out.add(p.Clock, p.Pages[i].URL, of(&p.Pages[i]))
 	}
 	return out
+}
+
+// add adds the families of a page, whose address the series get.
+func (s serverMetrics) add(clock bench.Clock, url string, metrics []window.Metric) {
+	for _, m := range metrics {
+		one := s[m.Name]
+		if one == nil {
+			one = &serverMetric{Type: m.Kind, About: m.Help, Unit: m.Unit}
+			s[m.Name] = one
+		}
+		for _, from := range m.Series {
+			series := serverSeries{URL: url, Labels: from.Labels, Stats: from.Stats, Buckets: from.Buckets, Ours: from.Own}
+			for _, part := range from.Slices {
+				slice := serverSlice{
+					Start: clock.UnixNano(part.From), End: clock.UnixNano(part.To), Stats: part.Stats, Buckets: part.Buckets,
+				}
+				if !part.Complete {
+					slice.Complete = &part.Complete
+				}
+				series.Slices = append(series.Slices, slice)
+			}
+			one.Series = append(one.Series, series)
+		}
+	}
 }
 
 func profilingMetrics(page *diagnose.Page) []window.Metric { return page.Profiling }
@@ -117,7 +125,10 @@ func WriteServerMetrics(w io.Writer, r *Report) error {
 		info[p.Pages[i].URL] = p.Pages[i].Info
 	}
 	for _, one := range p.Ranges {
-		phases[one.Name] = map[string]int64{"start_ns": p.Clock.UnixNano(one.From), "end_ns": p.Clock.UnixNano(one.To)}
+		if !one.Excluded {
+			from, to := p.Clock.UnixNano(one.Window.From), p.Clock.UnixNano(one.Window.To)
+			phases[one.Name] = map[string]int64{"start_ns": from, "end_ns": to}
+		}
 	}
 	summary := object{{"endpoints_configured", p.Configured}, {"endpoints_successful", answered}}
 	summary.addTime("start_time", p.Clock.Wall(p.Profiling.From))

@@ -196,6 +196,10 @@ func removeOthers(dir string, n Names, files []output) {
 		in, _ := filepath.Glob(filepath.Join(dir, phaseFolder, "*", n.Summary(ext))) // a bad pattern is a prefix with brackets
 		old = append(old, in...)
 	}
+	for _, name := range []string{phaseDevicesFile, phaseServersFile} {
+		in, _ := filepath.Glob(filepath.Join(dir, phaseFolder, "*", name))
+		old = append(old, in...)
+	}
 	for _, name := range old {
 		if !kept[name] {
 			_ = os.Remove(name) // mostly it does not exist

@@ -38,7 +38,7 @@ const (
 func newLocal(r *Recorder) *target {
 	u := &url.URL{Scheme: string(r.o.Devices.Local), Host: "localhost"}
 	t := newTarget(r, &Target{Candidates: []*url.URL{u}, Given: true, Devices: true, Header: http.Header{}})
-	t.shown = u.String()
+	t.shown, t.client = u.String(), nil
 	t.refresh = gpu.LocalPeriod * time.Millisecond
 	return t
 }
@@ -59,7 +59,7 @@ func (t *target) runLocal(ctx context.Context) {
 			case <-ctx.Done():
 				waiting = false
 			case done := <-t.asked: // there is nothing to read
-				done <- struct{}{}
+				done <- t
 			case <-t.marked:
 			case <-timer.C:
 				waiting = false
@@ -113,10 +113,10 @@ func (t *target) follow(ctx context.Context, lines <-chan string) *trouble {
 	rounds := gpu.SMIRounds{Host: cmp.Or(host, "localhost")}
 	silence := time.NewTimer(localSilence)
 	defer silence.Stop()
-	var waiting []chan<- struct{}
+	var waiting []chan<- *target
 	answer := func() {
 		for _, done := range waiting {
-			done <- struct{}{}
+			done <- t
 		}
 		waiting = nil
 	}

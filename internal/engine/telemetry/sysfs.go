@@ -22,8 +22,8 @@ type sysfsReader struct {
 	host    string
 	pages   chan []byte // of the reading under way; nil = there is none
 	began   time.Duration
-	again   bool              // somebody has asked after it has begun
-	waiting []chan<- struct{} // for a reading
+	again   bool             // somebody has asked after it has begun
+	waiting []chan<- *target // for a reading
 	pinned  bool
 }
 
@@ -100,7 +100,7 @@ func (r *sysfsReader) take(page []byte) {
 // answer tells those who wait that there is nothing more to wait for.
 func (r *sysfsReader) answer() {
 	for _, done := range r.waiting {
-		done <- struct{}{}
+		done <- r.target
 	}
 	r.waiting = nil
 }

@@ -21,12 +21,12 @@ import (
 type target struct {
 	recorder *Recorder
 	given    bool
-	devices  bool // its page is that of an exporter of accelerators
-	client   *transport.Client
+	devices  bool              // its page is that of an exporter of accelerators
+	client   *transport.Client // nil = it is no page: a program or the files of a driver are read
 	host     string
 	header   http.Header
-	asked    chan chan<- struct{} // buffered 1; requests for a scrape now, each answered by a message
-	marked   chan struct{}        // buffered 1; like asked, but nobody waits
+	asked    chan chan<- *target // buffered 1; requests for a scrape now, each answered by the target
+	marked   chan struct{}       // buffered 1; like asked, but nobody waits
 
 	// The goroutine that reads the page owns these.
 	candidates []*url.URL    // the first is the one in use
@@ -51,7 +51,7 @@ func newTarget(r *Recorder, o *Target) *target {
 	}
 	return &target{
 		client: client, recorder: r, given: o.Given, devices: o.Devices, host: o.Host, header: o.Header, candidates: o.Candidates, looking: true,
-		asked: make(chan chan<- struct{}, 1), marked: make(chan struct{}, 1),
+		asked: make(chan chan<- *target, 1), marked: make(chan struct{}, 1),
 		shown: redact.URL(o.Candidates[0].String()), state: diagnose.Unreachable,
 		history: window.NewHistory(r.o.Secrets.String),
 	}
@@ -69,7 +69,7 @@ func (t *target) run(ctx context.Context) {
 			if !t.hopeless() {
 				t.scrape(ctx, true)
 			}
-			done <- struct{}{}
+			done <- t
 		case <-t.marked:
 			if !t.hopeless() {
 				t.scrape(ctx, true)
@@ -79,6 +79,13 @@ func (t *target) run(ctx context.Context) {
 		}
 		timer.Reset(t.pause(t.backoff))
 	}
+}
+
+// fetches returns how many scrapes have succeeded.
+func (t *target) fetches() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.history.Scrapes)
 }
 
 // hopeless reports whether the page has never answered: nobody waits for it any more.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,6 +36,7 @@ const (
 	firstTimeout = 10 * time.Second
 	leastTimeout = 2 * time.Second
 	syncTimeout  = 2 * time.Second // for which a phase waits for the scrape before it
+	givenSync    = time.Second     // the same, of pages that have never answered, if the user named one
 	firstSync    = 500 * time.Millisecond
 	longestPause = 30 * time.Second // between attempts at a target that fails
 	maxBody      = 16 << 20
@@ -170,27 +172,32 @@ func (r *Recorder) Close() error {
 }
 
 // Sync waits until each target that answers has been read once more, from now on, but not longer than two
-// seconds, and half a second if nobody named a target and none has ever answered: one that is slow keeps no
-// other from being read. The sample belongs to a bound of a phase.
+// seconds: one that is slow keeps no other from being read. For pages that have never answered it waits for half a
+// second, or one if the user named a page. The sample belongs to a bound of a phase.
 func (r *Recorder) Sync(ctx context.Context) {
-	limit := firstSync
-	if r.fetches() > 0 || slices.ContainsFunc(r.targets, func(t *target) bool { return t.given }) {
-		limit = syncTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	done := make(chan struct{}, len(r.targets)) // one for each target, so that none waits
-	waiting := 0
+	patience := firstSync
+	done := make(chan *target, len(r.targets)) // one for each target, so that none waits
+	waiting := make(map[*target]bool)
 	for _, t := range r.targets {
+		if t.given {
+			patience = givenSync
+		}
 		select {
 		case t.asked <- done:
-			waiting++
+			waiting[t] = true
 		default: // it has not even begun what it was asked for before
 		}
 	}
-	for range waiting {
+	impatient := time.NewTimer(patience)
+	defer impatient.Stop()
+	for len(waiting) > 0 {
 		select {
-		case <-done:
+		case t := <-done:
+			delete(waiting, t)
+		case <-impatient.C:
+			maps.DeleteFunc(waiting, func(t *target, _ bool) bool { return t.client != nil && t.fetches() == 0 })
 		case <-ctx.Done():
 			return
 		}
@@ -222,9 +229,7 @@ func (r *Recorder) Requests(ctx context.Context) (n float64, known bool) {
 // fetches returns how many scrapes have succeeded.
 func (r *Recorder) fetches() (n int) {
 	for _, t := range r.targets {
-		t.mu.Lock()
-		n += len(t.history.Scrapes)
-		t.mu.Unlock()
+		n += t.fetches()
 	}
 	return n
 }
@@ -482,18 +487,16 @@ func (m *moment) describe(t *target) diagnose.Target {
 // pages returns the statistics of all families for AIPerf's files.
 func (m *moment) pages(sources []diagnose.Source) *diagnose.Pages {
 	o := &m.r.o
-	out := &diagnose.Pages{Clock: o.Clock, Formats: o.Formats}
+	out := &diagnose.Pages{Clock: o.Clock, Formats: o.Formats, Slice: o.Slice}
 	profiling, warmup := window.Window{}, window.Window{}
 	for i := range m.phases {
-		p := &m.phases[i]
-		if p.Excluded && p.Kind != bench.Warmup {
-			continue
-		}
-		w := m.window(i)
-		out.Ranges = append(out.Ranges, diagnose.Range{Name: p.Name, Kind: string(p.Kind), From: w.From, To: w.To})
-		if p.Kind == bench.Warmup {
+		p, w := &m.phases[i], m.window(i)
+		one := diagnose.Range{Name: p.Name, Kind: string(p.Kind), Excluded: p.Excluded && p.Kind != bench.Warmup, Window: w}
+		out.Ranges = append(out.Ranges, one)
+		switch {
+		case p.Kind == bench.Warmup:
 			warmup = join(warmup, w)
-		} else {
+		case !p.Excluded:
 			profiling = join(profiling, w)
 		}
 	}

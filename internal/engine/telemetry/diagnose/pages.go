@@ -11,8 +11,9 @@ import (
 type Pages struct {
 	Clock      bench.Clock
 	Formats    []string      // of the files that are written
+	Slice      time.Duration // length of the time slices; 0 = none
 	Configured []string      // addresses, redacted
-	Ranges     []Range       // of the phases that enter the results, in order
+	Ranges     []Range       // of the phases, in order
 	Profiling  window.Window // from the first start of a profiling phase to the last end
 	Pages      []Page        // of the targets that answered
 }
@@ -20,7 +21,8 @@ type Pages struct {
 // Range is the time of a phase.
 type Range struct {
 	Name, Kind string
-	From, To   time.Duration
+	Excluded   bool // it enters neither the results nor those of the warm-up
+	Window     window.Window
 }
 
 // Page is what one target exposes.

@@ -54,15 +54,18 @@ type Metric struct {
 
 // Run is what is written.
 type Run struct {
-	Experiment, Name, ParentID string // ParentID may be empty
-	BenchmarkID                string
-	Start, End                 time.Time
-	Status                     string // FINISHED, FAILED or KILLED
-	Metrics                    []Metric
-	Params, Tags               []Pair
-	Files                      *os.Root // the folder of the run
-	Globs                      []string // which files become artifacts
-	ShownURI                   string   // the URL of the server without secrets
+	Experiment   string // its name
+	ExperimentID string // of [Find]
+	Name         string
+	ParentID     string // may be empty
+	BenchmarkID  string
+	Start, End   time.Time
+	Status       string // FINISHED, FAILED or KILLED
+	Metrics      []Metric
+	Params, Tags []Pair
+	Files        *os.Root // the folder of the run
+	Globs        []string // which files become artifacts
+	ShownURI     string   // the URL of the server without secrets
 }
 
 // MetadataFile says in the folder of a run where its results are, as AIPerf has it.
@@ -85,14 +88,20 @@ type metadata struct {
 	ExportedAt    int64    `json:"exported_at_ns"`
 }
 
+// Find returns the id of an experiment, which is created if there is none.
+func Find(ctx context.Context, s Server, name string) (id string, err error) {
+	c := newClient(s)
+	defer c.http.CloseIdleConnections()
+	if id, err = c.experiment(ctx, name); err != nil {
+		return "", fmt.Errorf("find the experiment %s: %w", name, err)
+	}
+	return id, nil
+}
+
 // Export writes a run. notes are what is missing though the run was written.
 func Export(ctx context.Context, s Server, r *Run) (notes []string, err error) {
 	c := newClient(s)
 	defer c.http.CloseIdleConnections()
-	experiment, err := c.experiment(ctx, r.Experiment)
-	if err != nil {
-		return nil, fmt.Errorf("find the experiment %s: %w", r.Experiment, err)
-	}
 	parent := r.ParentID
 	if parent != "" {
 		err := c.call(ctx, http.MethodGet, "runs/get", url.Values{"run_id": {parent}}, nil, nil)
@@ -103,7 +112,7 @@ func Export(ctx context.Context, s Server, r *Run) (notes []string, err error) {
 			return nil, fmt.Errorf("find the parent run %s: %w", parent, err)
 		}
 	}
-	id, artifacts, err := c.begin(ctx, experiment, parent, r)
+	id, artifacts, err := c.begin(ctx, parent, r)
 	if err != nil {
 		return nil, fmt.Errorf("create a run: %w", err)
 	}
@@ -236,7 +245,7 @@ func (c *client) send(ctx context.Context, method string, at *url.URL, body io.R
 	return answer, nil
 }
 
-// experiment returns the id of an experiment, which is created if there is none.
+// experiment is [Find] without the name of what it does.
 func (c *client) experiment(ctx context.Context, name string) (string, error) {
 	find := func() (string, error) {
 		var got struct {
@@ -262,7 +271,7 @@ func (c *client) experiment(ctx context.Context, name string) (string, error) {
 }
 
 // begin creates the run and returns its id and where its artifacts are.
-func (c *client) begin(ctx context.Context, experiment, parent string, r *Run) (id, artifacts string, err error) {
+func (c *client) begin(ctx context.Context, parent string, r *Run) (id, artifacts string, err error) {
 	tags := []Pair{{"mlflow.source.name", "aiperfd"}, {"mlflow.source.type", "JOB"}}
 	if parent != "" {
 		tags = append(tags, Pair{"mlflow.parentRunId", parent})
@@ -276,7 +285,7 @@ func (c *client) begin(ctx context.Context, experiment, parent string, r *Run) (
 		} `json:"run"`
 	}
 	err = c.call(ctx, http.MethodPost, "runs/create", nil, map[string]any{
-		"experiment_id": experiment, "run_name": r.Name, "start_time": r.Start.UnixMilli(), "tags": tags,
+		"experiment_id": r.ExperimentID, "run_name": r.Name, "start_time": r.Start.UnixMilli(), "tags": tags,
 	}, &made)
 	if err == nil && made.Run.Info.ID == "" {
 		err = errors.New("the answer has no run id")

@@ -152,13 +152,22 @@ func written(t *testing.T) *Run {
 	}
 }
 
+// export writes a run to its experiment.
+func export(t *testing.T, to Server, r *Run) (notes []string, err error) {
+	t.Helper()
+	if r.ExperimentID, err = Find(t.Context(), to, r.Experiment); err != nil {
+		return nil, err
+	}
+	return Export(t.Context(), to, r)
+}
+
 func TestExport(t *testing.T) {
 	s, to := started(t)
 	r := written(t)
 	for i := range 2500 {
 		r.Metrics = append(r.Metrics, Metric{fmt.Sprintf("m%04d", i), float64(i)})
 	}
-	notes, err := Export(t.Context(), to, r)
+	notes, err := export(t, to, r)
 	if err != nil || len(notes) > 0 {
 		t.Fatalf("Export: %v, notes %q", err, notes)
 	}
@@ -227,7 +236,7 @@ func TestExportVariants(t *testing.T) {
 			s, to := started(t)
 			r := written(t)
 			tt.change(s, &to, r)
-			notes, err := Export(t.Context(), to, r)
+			notes, err := export(t, to, r)
 			switch {
 			case (err != nil) != (tt.err != "") || err != nil && !strings.HasPrefix(err.Error(), tt.err):
 				t.Errorf("error %v, want %q", err, tt.err)

@@ -24,8 +24,10 @@ const (
 	retries      = 3                // of one payload
 	firstPause   = time.Second      // before a retry, twice as long before each further one
 	longestPause = 30 * time.Second // that a collector may ask for
-	flushTime    = 5 * time.Second  // for what waits when the run has ended
 )
+
+// FlushTime is how long a run that has ended waits for a destination.
+const FlushTime = 4 * time.Second
 
 // Options configure an [Exporter].
 type Options struct {
@@ -112,7 +114,7 @@ func (e *Exporter) enqueue(snap *run.Snapshot, last bool) {
 
 var (
 	errFull  = errors.New("the collector takes less than one payload per second")
-	errFlush = fmt.Errorf("the collector did not take the last payloads within %v", flushTime)
+	errFlush = fmt.Errorf("the collector did not take the last payloads within %v", FlushTime)
 	// errSpansFull is why spans are dropped.
 	errSpansFull = errors.New("the collector takes fewer spans than there are")
 )
@@ -158,7 +160,7 @@ func (e *Exporter) Sent() otel.Metrics {
 	return e.sent
 }
 
-// Close sends the newest snapshot and ends. It waits for the collector for at most five seconds, or until ctx ends:
+// Close sends the newest snapshot and ends. It waits for the collector for at most [FlushTime], or until ctx ends:
 // the last snapshot supersedes those that still wait, which are dropped.
 func (e *Exporter) Close(ctx context.Context) otel.Metrics {
 	e.stop()
@@ -176,7 +178,7 @@ func (e *Exporter) Close(ctx context.Context) otel.Metrics {
 	}
 	close(e.queue)
 	close(e.closing)
-	ctx, cancel := context.WithTimeout(ctx, flushTime)
+	ctx, cancel := context.WithTimeout(ctx, FlushTime)
 	defer cancel()
 	defer context.AfterFunc(ctx, e.abort)()
 	e.sending.Wait()

@@ -214,7 +214,7 @@ func TestExporter(t *testing.T) {
 			// make room. At the end the last payload supersedes all others: it is sent when the third attempt has failed.
 			name: "a collector that hangs", length: 30500 * time.Millisecond, answer: hanging,
 			received: path + "4, " + path + "4, " + path + "4, " + path + "122", dropped: 31,
-			lastError: "the collector did not take the last payloads within 5s", longestStop: flushTime,
+			lastError: "the collector did not take the last payloads within 4s", longestStop: FlushTime,
 		},
 		{
 			name: "the last payload does not wait for an older one", length: 2500 * time.Millisecond,

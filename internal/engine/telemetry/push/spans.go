@@ -121,11 +121,11 @@ func (s *Spans) drop(n int, why error) {
 	}
 }
 
-// Close sends what is left and ends. It waits for the collector for at most five seconds, or until ctx ends.
+// Close sends what is left and ends. It waits for the collector for at most [FlushTime], or until ctx ends.
 func (s *Spans) Close(ctx context.Context) otel.Spans {
 	limited := s.tracer.Close()
 	close(s.queue)
-	ctx, cancel := context.WithTimeout(ctx, flushTime)
+	ctx, cancel := context.WithTimeout(ctx, FlushTime)
 	defer cancel()
 	defer context.AfterFunc(ctx, s.abort)()
 	s.sending.Wait()

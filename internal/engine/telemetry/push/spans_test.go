@@ -134,8 +134,8 @@ func TestSpans(t *testing.T) {
 			time.Sleep(2 * time.Second) // the first batch is being sent
 			failures(s, 2000)
 		})
-		if sent.Spans != 0 || sent.Dropped != 4000 || sent.LastError == "" || closing > flushTime {
-			t.Errorf("%+v after %v, want 4000 dropped within %v", sent, closing, flushTime)
+		if sent.Spans != 0 || sent.Dropped != 4000 || sent.LastError == "" || closing > FlushTime {
+			t.Errorf("%+v after %v, want 4000 dropped within %v", sent, closing, FlushTime)
 		}
 	})
 	t.Run("refused", func(t *testing.T) {
