@@ -17,7 +17,7 @@ import (
 func TestVocabularies(t *testing.T) {
 	for _, tt := range []struct {
 		metrics, title, url string
-		tokens              bool    // the server counts them
+		tokens              bool    // the server counts cache hits in tokens
 		waiting             float64 // at least, on average
 	}{
 		{metrics: options.MetricsVLLM, title: "vLLM", url: "http://mem/metrics", tokens: true, waiting: 8},
@@ -48,9 +48,9 @@ func TestVocabularies(t *testing.T) {
 					cached, queue = cached+float64(one.Batch.CachedTokens), queue+one.Batch.QueueMs
 				}
 				b.settles(p, "requests", 200)
+				b.settles(p, "prompt_tokens", prompt)
+				b.settles(p, "generation_tokens", output)
 				if tt.tokens {
-					b.settles(p, "prompt_tokens", prompt)
-					b.settles(p, "generation_tokens", output)
 					b.settles(p, "prefix_hits", cached)
 				}
 				if v := p.Value("queue_time"); v == nil || math.Abs(*v.Avg*1000-queue/200) > 1 {

@@ -51,14 +51,42 @@ func sglangRows() []translation {
 // tensorRTLLMRows are the families of TensorRT-LLM that are counted by request.
 func tensorRTLLMRows() []translation {
 	return []translation{
-		{name: "trtllm_request_success_total", from: "request_success_total", help: "Count of finished requests by reason."},
-		{name: "trtllm_time_to_first_token_seconds", from: "time_to_first_token_seconds", help: "Time from the arrival of a request to its first token."},
+		{
+			name: "trtllm_prompt_tokens_total", from: "request_prompt_tokens", as: summed,
+			help: "Number of prompt tokens processed.",
+		},
+		{
+			name: "trtllm_generation_tokens_total", from: "request_generation_tokens", as: summed,
+			help: "Number of tokens generated.",
+		},
+		{
+			name: "trtllm_request_success_total", from: "request_success_total",
+			help: "Count of finished requests by reason.",
+		},
+		{
+			name: "trtllm_time_to_first_token_seconds", from: "time_to_first_token_seconds",
+			help: "Time from the arrival of a request to its first token.",
+		},
 		{
 			name: "trtllm_time_per_output_token_seconds", from: "request_time_per_output_token_seconds",
 			help: "Time from token to token, a mean for each request.",
 		},
-		{name: "trtllm_e2e_request_latency_seconds", from: "e2e_request_latency_seconds", help: "Time from the arrival of a request to its end."},
-		{name: "trtllm_request_queue_time_seconds", from: "request_queue_time_seconds", help: "Time that requests spend in the queue."},
+		{
+			name: "trtllm_e2e_request_latency_seconds", from: "e2e_request_latency_seconds",
+			help: "Time from the arrival of a request to its end.",
+		},
+		{
+			name: "trtllm_request_queue_time_seconds", from: "request_queue_time_seconds",
+			help: "Time that requests spend in the queue.",
+		},
+		{
+			name: "trtllm_request_prefill_time_seconds", from: "request_prefill_time_seconds",
+			help: "Time from the queue to the first token.",
+		},
+		{
+			name: "trtllm_request_decode_time_seconds", from: "request_decode_time_seconds",
+			help: "Time from the first token to the last.",
+		},
 	}
 }
 

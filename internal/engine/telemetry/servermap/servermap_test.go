@@ -2,9 +2,15 @@ package servermap
 
 import (
 	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/engine/telemetry/window"
 )
@@ -53,6 +59,51 @@ func TestServers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRecordedPages: pages that servers have shown are read as what they are, and nothing is found that they do not
+// have. Of histograms it counts only that they are found.
+func TestRecordedPages(t *testing.T) {
+	found := math.NaN()
+	for _, tt := range []struct {
+		page, server string
+		want         map[string]float64
+	}{
+		{"sglang", "sglang", map[string]float64{
+			"waiting": 2826, "running": 162, "kv_usage": 0.28, "hit_rate": 0.007507552643049313, "prompt_tokens": 8128902,
+			"prefix_queries": 8128902, "generation_tokens": 7557572, "ttft": found, "e2e": found,
+		}},
+		{"triton", "triton", map[string]float64{"waiting": 0, "running": 1, "requests": 0}},
+	} {
+		t.Run(tt.page, func(t *testing.T) {
+			page, err := os.ReadFile(filepath.Join("testdata", tt.page+".prom"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := read(t, string(page))
+			servers := Detect(h)
+			if len(servers) != 1 || servers[0].Name != tt.server || h.Malformed > 0 || h.Dropped > 0 {
+				t.Fatalf("servers %v, %d lines malformed, %d series dropped", servers, h.Malformed, h.Dropped)
+			}
+			got := map[string]float64{}
+			for _, m := range Metrics() {
+				source, ok := servers[0].Find(h, m.Name)
+				if !ok {
+					continue
+				}
+				for _, g := range source.Groups {
+					v, single := h.Value(g, 0)
+					if !single {
+						v = found
+					}
+					got[m.Name] += v
+				}
+			}
+			if diff := cmp.Diff(tt.want, got, cmpopts.EquateNaNs()); diff != "" {
+				t.Errorf("metrics (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
