@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -53,6 +54,7 @@ func newWorkerCommand() *cobra.Command {
 	fs.StringSliceVar(&f.labels, "label", nil, "`name=value` that describes the worker (repeatable)")
 	fs.StringVar(&f.DataDir, "data-dir", "", "`folder` for the records of a run until the controller has them; default a temporary one")
 	fs.BoolVar(&f.Once, "once", false, "end after the first run")
+	fs.DurationVar(&f.LeaveAfter, "leave-after", 0, "`time` without the controller after which the worker ends; default never, with --once 30s")
 	fs.StringVar(&f.CA, "ca-file", "", "`file` with the authorities that may have signed the certificate of the controller; default those of the system")
 	fs.StringVar(&f.Cert, "cert-file", "", "`file` with the certificate of this worker")
 	fs.StringVar(&f.Key, "key-file", "", "`file` with the key of that certificate")
@@ -128,6 +130,12 @@ func (f *workerFlags) complete() error {
 		f.Labels[name] = value
 	}
 	f.Version = version
+	if f.Once && f.LeaveAfter == 0 {
+		f.LeaveAfter = 30 * time.Second
+	}
+	if f.LeaveAfter < 0 {
+		errs = append(errs, fmt.Errorf("--leave-after %v: must not be negative", f.LeaveAfter))
+	}
 	log, err := f.process.logger()
 	f.Log = log
 	return errors.Join(append(errs, err)...)

@@ -118,7 +118,7 @@ func spawnWorkers(ctx context.Context, n int, version string, log zerolog.Logger
 	}
 	for i := range n {
 		name := "w" + strconv.Itoa(i+1)
-		cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "worker", "--once",
+		cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "worker", "--leave-after", "30s",
 			"--join", f.server.URL(), "--token-file", tokenFile, "--name", name, "--data-dir", filepath.Join(s.dir, name))
 		cmd.Stderr = &workerLog{log: log.With().Str("worker", name).Logger()}
 		if err := cmd.Start(); err != nil {
@@ -174,10 +174,11 @@ type WorkerOptions struct {
 	URL, Token  string // of the bus
 	Name        string
 	Labels      map[string]string
-	DataDir     string // of the files of a run, until the controller has them; empty = a temporary folder
-	Once        bool   // it ends with its first run
-	CA          string // file of the authorities of the bus; empty = those of the system
-	Cert, Key   string // files of the certificate of the load generator; empty = none
+	DataDir     string        // of the files of a run, until the controller has them; empty = a temporary folder
+	Once        bool          // it ends with its first run
+	LeaveAfter  time.Duration // see [worker.Options]
+	CA          string        // file of the authorities of the bus; empty = those of the system
+	Cert, Key   string        // files of the certificate of the load generator; empty = none
 	Insecure    bool
 	Targets     TargetOptions
 	Version     string
@@ -232,7 +233,7 @@ func RunWorker(ctx context.Context, o *WorkerOptions) error {
 	})
 	w := worker.New(worker.Options{
 		Bus: connection, ID: id, Name: o.Name, Version: o.Version, Labels: o.Labels, Engine: e, Dir: db.Dir, Load: load,
-		Once: o.Once, Log: o.Log,
+		Once: o.Once, LeaveAfter: o.LeaveAfter, Log: o.Log,
 	})
 	err = w.Run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

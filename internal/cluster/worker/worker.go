@@ -40,7 +40,9 @@ type Options struct {
 	Dir     func(run string) string // of the files of a run
 	Load    config.LoadOptions      // of documents
 	Once    bool                    // the worker ends with its first run
-	Log     zerolog.Logger
+	// LeaveAfter is how long the worker looks for a controller that has gone until it ends; 0 = for ever.
+	LeaveAfter time.Duration
+	Log        zerolog.Logger
 }
 
 // The periods of a worker.
@@ -53,8 +55,6 @@ const (
 	firstLooks = 10 // at the clock of the controller, before a run is taken
 	lookEvery  = 20 * time.Millisecond
 	fenceLead  = time.Second // before the controller takes the worker for lost, it has stopped
-	// aloneAfter is how long a worker for one run goes on to look for a controller that has gone.
-	aloneAfter = 30 * time.Second
 )
 
 // Worker performs parts of runs.
@@ -204,7 +204,7 @@ func (w *Worker) beat(ctx context.Context) error {
 	silent := time.Since(w.acked)
 	w.mu.Unlock()
 	switch {
-	case w.options.Once && silent > aloneAfter && part.over():
+	case w.options.LeaveAfter > 0 && silent > w.options.LeaveAfter && part.over():
 		return fmt.Errorf("the controller has not been heard of for %v", silent.Round(time.Second))
 	case err == nil && ack.Unknown:
 		part.cancel("the controller does not know the run any more", true)
