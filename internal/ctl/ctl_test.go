@@ -258,4 +258,8 @@ func TestGetStudy(t *testing.T) {
 			t.Errorf("the load of a %s is %q, want %q", kind, got, want)
 		}
 	}
+	r := &client.Run{Run: wire.Run{Kind: run.KindRun, Loads: []run.PhaseLoad{{Phase: "first", Load: "4 concurrent"}, {Phase: "second", Load: "3 req/s"}}}}
+	if got, want := loadOf(r), "first: 4 concurrent\nsecond: 3 req/s"; got != want {
+		t.Errorf("the load of two phases is %q, want %q", got, want)
+	}
 }

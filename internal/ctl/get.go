@@ -111,12 +111,18 @@ func submitted(r *client.Run, now time.Time) string {
 	return text
 }
 
-// loadOf returns the load that a run asks for; empty for a study, whose runs have one each.
+// loadOf returns the load that a run asks for, in a line for each phase; empty for a study, whose runs have one each.
 func loadOf(r *client.Run) string {
 	if r.Kind == run.KindSweep {
 		return ""
 	}
 	var out []string
+	if len(r.Loads) > 1 {
+		for _, l := range r.Loads {
+			out = append(out, l.Phase+": "+l.Load)
+		}
+		return strings.Join(out, "\n")
+	}
 	if r.Concurrency != nil {
 		out = append(out, fmt.Sprintf("concurrency %d", *r.Concurrency))
 	}

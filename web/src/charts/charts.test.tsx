@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import * as format from "../format";
 import { axes, besideLine, each } from "./base";
 import { quantile, shareUpTo, wide } from "./cdf";
 import { closest, summary } from "./plot";
@@ -83,4 +84,11 @@ test("the name of an event stands beside its line, and within the chart", () => 
   expect(besideLine(100, 50, 400, 4)).toBe(104);
   expect(besideLine(346, 50, 400, 4)).toBe(350);
   expect(besideLine(347, 50, 400, 4)).toBe(293);
+});
+
+test("an axis of time has no ticks at halves of a second beside minutes", () => {
+  const [x] = axes(format.clocks, each(String), false, false);
+  const distances = x!.incrs as number[];
+  expect(distances.filter((d) => d > 1 && !Number.isInteger(d))).toEqual([]);
+  expect(distances.filter((d) => d > 10 && d < 120)).toEqual([15, 30, 60]);
 });
