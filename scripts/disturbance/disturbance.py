@@ -39,6 +39,7 @@ import time
 TTFT_MS, ITL_MS, TOKENS = 500, 50, 40
 REQUEST_SECONDS = (TTFT_MS + ITL_MS * (TOKENS - 1)) / 1000
 ENDS_WITHIN = 7  # seconds
+LEAST_ROUNDS = 6  # below, the values themselves do not span an interval of 95 % for the median
 VARIANTS = ("off", "off2", "on", "hanging")
 JUDGED = ("schedule lag p99", "added TTFT p99")
 SHOWN = ("schedule lag avg", "added TTFT avg", "CPU seconds")
@@ -165,6 +166,8 @@ def judge(options, name, pairs):
     _, least, most = interval([v - off for off, v in pairs])
     if name not in JUDGED:
         return ""
+    if len(pairs) < LEAST_ROUNDS:
+        return "not decided"
     if high <= options.limit or most <= options.floor:
         return "holds"
     if low > options.limit and least > options.floor:
