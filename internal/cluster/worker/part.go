@@ -34,7 +34,7 @@ func (p *part) Meet(ctx context.Context, phase int, after int64) (start time.Tim
 	question := message.Ready{Run: p.task.Run, Phase: phase, After: after}
 	for {
 		var answer message.Start
-		err := w.request(ctx, askWait, bus.FromWorker(w.options.ID, message.KindReady), &question, &answer)
+		err := w.request(ctx, meetWait, bus.FromWorker(w.options.ID, message.KindReady), &question, &answer)
 		switch {
 		case ctx.Err() != nil:
 			return time.Time{}, 0, ctx.Err()

@@ -51,6 +51,7 @@ const (
 	beatWait   = 2 * time.Second // for the answer of a beat
 	askEvery   = 100 * time.Millisecond
 	askWait    = 5 * time.Second
+	meetWait   = 500 * time.Millisecond // less than the time between a start being set and the start
 	joinEvery  = time.Second
 	firstLooks = 10 // at the clock of the controller, before a run is taken
 	lookEvery  = 20 * time.Millisecond
@@ -455,22 +456,24 @@ func (p *part) begin() error {
 
 // finish keeps how the run has ended.
 func (p *part) finish(r *run.Run, err error) {
+	var files []message.File
+	if err == nil {
+		files, err = listFiles(p.worker.options.Dir(r.ID)) // beats go on meanwhile
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done = true
 	d := &p.ending
-	if err != nil {
-		d.State, d.Reason = bench.StateFailed, err.Error()
-		return
+	d.Files = files
+	switch {
+	case err != nil:
+		d.State, d.Reason = bench.StateFailed, "the part of the run: "+err.Error()
+	case r.Error != nil:
+		d.State, d.Code, d.Reason = r.State, r.Error.Code, r.Error.Message
+	default:
+		d.State, d.Reason = r.State, r.StateReason
 	}
-	d.State, d.Reason = r.State, r.StateReason
-	if r.Error != nil {
-		d.Code, d.Reason = r.Error.Code, r.Error.Message
-	}
-	if d.Files, err = listFiles(p.worker.options.Dir(r.ID)); err != nil {
-		d.State, d.Reason = bench.StateFailed, "list the files of the run: "+err.Error()
-	}
-	p.worker.options.Log.Info().Str("run", p.task.Run).Str("state", string(r.State)).Msg("the part of the run has ended")
+	p.worker.options.Log.Info().Str("run", p.task.Run).Str("state", string(d.State)).Msg("the part of the run has ended")
 }
 
 // snapshotFile is the one file that begins with a dot and is given to the controller.

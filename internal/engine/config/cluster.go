@@ -9,18 +9,38 @@ func checkCluster(in *input, c *Cluster) {
 	if !in.Has(section + ".workers") {
 		in.require(section+".workers", "the number of load generators is required")
 	}
-	for i := range in.doc.Benchmark.Phases {
-		if p := &in.doc.Benchmark.Phases[i]; p.Seamless {
+	b := &in.doc.Benchmark
+	for i := range b.Phases {
+		if b.Phases[i].Seamless {
 			in.Conflict(PhasePath(i)+".seamless",
 				"cannot be combined with several load generators, which begin every phase together")
 		}
 	}
-	const ofRecords = "the results are computed from the records"
-	a := &in.doc.Benchmark.Artifacts
-	if a.KeepRecords != "all" {
-		in.Conflict("benchmark.artifacts.keepRecords", "must be all with several load generators: "+ofRecords)
+	const ofRecords = "with several load generators: the results are computed from the records"
+	if b.Artifacts.KeepRecords != "all" {
+		in.Conflict("benchmark.artifacts.keepRecords", "must be all "+ofRecords)
 	}
-	if a.RecordFormat != "jsonl" {
-		in.Conflict("benchmark.artifacts.recordFormat", "must be jsonl with several load generators: "+ofRecords)
+	if b.Artifacts.RecordFormat != "jsonl" {
+		in.Conflict("benchmark.artifacts.recordFormat", "must be jsonl "+ofRecords)
+	}
+	for _, field := range []struct {
+		path  string
+		given bool
+	}{
+		{"artifacts.level", b.Artifacts.Level == "raw"},
+		{"artifacts.exportOutputsJson", b.Artifacts.ExportOutputs},
+		{"endpoint.serverProfiler", b.Endpoint.ServerProfiler != nil},
+		{"serverMetrics.urls", len(b.ServerMetrics.URLs) > 0},
+		{"gpuTelemetry.urls", len(b.GPUTelemetry.URLs) > 0},
+		{"networkLatency.enabled", b.NetworkLatency.Enabled},
+		{"client.certify", b.Client.Certify == "before" || b.Client.Certify == "after"},
+		{"otel.metricsUrl", b.OTel.MetricsURL != nil},
+		{"otel.tracesUrl", b.OTel.TracesURL != nil},
+		{"otel.receive", b.OTel.Receive},
+		{"mlflow.trackingUri", b.MLflow.TrackingURI != nil},
+	} {
+		if field.given {
+			in.Conflict("benchmark."+field.path, "cannot be combined with several load generators")
+		}
 	}
 }

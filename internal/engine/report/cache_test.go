@@ -95,7 +95,7 @@ func TestCacheWarnings(t *testing.T) {
 			if tt.values[first] > 0 { // conversations of several turns
 				rep.ByTurn = make([]metric.Results, 2)
 			}
-			rep.Cache = prefixCache(in.Plan, rep)
+			rep.Cache = prefixCache(in, rep)
 			got := ""
 			for _, w := range append(cacheNotCold(in, rep), cachedPrompts(in, rep)...) {
 				got += w.Code + ": " + w.Detail

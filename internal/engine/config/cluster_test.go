@@ -1,0 +1,64 @@
+package config
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/config/problem"
+)
+
+func TestCluster(t *testing.T) {
+	d, _ := mustLoad(t, "benchmark: {model: m, phases: [{requests: 200}], cluster: {workers: 3}}", LoadOptions{Choices: someChoices()})
+	want := &Cluster{Workers: 3, OnWorkerLost: "abort", JoinTimeout: 60, LostAfter: 10}
+	if diff := cmp.Diff(want, d.Benchmark.Cluster); diff != "" || d.Source() == nil {
+		t.Errorf("cluster (-want +got):\n%s\nsource %s", diff, d.Source())
+	}
+	for name, tt := range map[string]struct {
+		rest string
+		want []string
+	}{
+		"no number": {"cluster: {onWorkerLost: abort}", []string{"cluster/workers"}},
+		"phases": {
+			"cluster: {workers: 2}, phases: [{kind: profiling, name: a, requests: 200}, " +
+				"{kind: profiling, name: b, requests: 200, seamless: true}]",
+			[]string{"phases/1/seamless"},
+		},
+		"files": {
+			"cluster: {workers: 2}, artifacts: {level: raw, keepRecords: failures, recordFormat: parquet, exportOutputsJson: true}",
+			[]string{"artifacts/exportOutputsJson", "artifacts/keepRecords", "artifacts/level", "artifacts/recordFormat"},
+		},
+		"telemetry": {
+			`cluster: {workers: 2}, serverMetrics: "http://h/metrics", gpuTelemetry: "http://h/metrics", ` +
+				`networkLatency: {enabled: true}, otel: {metricsUrl: h, tracesUrl: h}, mlflow: {trackingUri: "http://h"}, client: {certify: before}`,
+			[]string{
+				"client/certify", "gpuTelemetry", "mlflow/trackingUri", "networkLatency/enabled", "otel/metricsUrl",
+				"otel/tracesUrl", "serverMetrics",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := "benchmark: {model: m, " + tt.rest
+			if !strings.Contains(text, "phases:") {
+				text += ", phases: [{requests: 200}]"
+			}
+			_, _, err := Load([]byte(text+"}"), LoadOptions{Choices: someChoices(), Format: YAML})
+			invalid, ok := errors.AsType[*problem.Invalid](err)
+			if !ok {
+				t.Fatalf("no problem: %v", err)
+			}
+			var got []string
+			for _, p := range invalid.Problems {
+				pointer := strings.TrimPrefix(p.Pointer, "#/benchmark/")
+				got = append(got, strings.TrimSuffix(pointer, "/0"))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s\n%v", diff, err)
+			}
+		})
+	}
+}
