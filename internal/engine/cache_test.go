@@ -358,7 +358,7 @@ func TestInferredHits(t *testing.T) {
 					t.Errorf("inferred %v of hits where there are none", *c.Inferred)
 				case tt.hits && (c.Inferred == nil || found < 0.1 || math.Abs(*c.Inferred-found) > 0.02):
 					t.Errorf("inferred %v, want %v", deref(c.Inferred), found)
-				case tt.hits && !strings.Contains(c.Message, "first tokens as if "):
+				case tt.hits && !strings.Contains(c.Message, " of first tokens came much sooner"):
 					t.Errorf("message %q", c.Message)
 				}
 			})

@@ -281,15 +281,34 @@ func (o *observed) checkBrief(t *testing.T) {
 // share that it follows from. The input of failed requests is in no record.
 func (o *observed) checkCache(t *testing.T, text string) {
 	t.Helper()
-	m := regexp.MustCompile(`^expected (mixed|warm) \(([\d.]+) % of prompts repeated(?:, ([\d.]+) % of the input)?, server reports no cached tokens\)$`).FindStringSubmatch(text)
+	m := regexp.MustCompile(`^expected (mixed|warm) \(([\d.]+) % of prompts repeated(?:, ([\d.]+) % of the input)?, server reports no cached tokens(?:, ([\d.]+) % of first tokens came much sooner than the others, as those of cached prompts do)?\)$`).FindStringSubmatch(text)
 	if m == nil {
 		t.Errorf("a line about the cache without a check: %s", text)
 		return
+	}
+	if m[4] != "" {
+		o.checkSooner(t, numberOf(m[4])/100)
 	}
 	input := numberOf(cmp.Or(m[3], m[2]))
 	state := map[bool]string{true: "warm", false: "mixed"}[input >= 75]
 	if m[2] != percentOf(o.repeated()) || input < 4.95 || m[1] != state || o.failed() == 0 && math.Abs(input-100*o.repeatedInput()) > 0.06 {
 		t.Errorf("Cache: %s, but %v %% of prompts and %v of the input were repeated", text, 100*o.repeated(), o.repeatedInput())
+	}
+}
+
+// checkSooner checks that a share of the first tokens came much sooner than the others.
+func (o *observed) checkSooner(t *testing.T, share float64) {
+	t.Helper()
+	waits := slices.Sorted(slices.Values(o.values["time_to_first_token"]))
+	early := int(math.Round(share * float64(len(waits))))
+	mean := func(of []float64) (m float64) {
+		for _, v := range of {
+			m += v / float64(len(of))
+		}
+		return m
+	}
+	if early == 0 || early == len(waits) || 1.4*mean(waits[:early]) > mean(waits[early:]) {
+		t.Errorf("%v of the first tokens did not come much sooner than the others: %v", share, waits)
 	}
 }
 
@@ -338,7 +357,7 @@ func (o *observed) checkWarning(t *testing.T, text string) {
 // checkMarkdown compares the tables of the Markdown report with the records.
 func (o *observed) checkMarkdown(t *testing.T, text string) {
 	t.Helper()
-	plain := strings.NewReplacer("&lt;", "<", "&gt;", ">", `\_`, "_").Replace(text)
+	plain := strings.NewReplacer("&lt;", "<", "&gt;", ">", `\_`, "_", `\*`, "").Replace(text)
 	if want := fmt.Sprintf("%s · %s · ", counted(len(o.ok), "request"), counted(o.failed(), "error")); !strings.Contains(plain, want) {
 		t.Errorf("Markdown lacks %q:\n%s", want, text)
 	}

@@ -206,7 +206,7 @@ func (c *Cache) line() string {
 		facts = append(facts, "server reports no cached tokens")
 	}
 	if c.Inferred != nil {
-		facts = append(facts, "first tokens as if "+view.Percent(*c.Inferred)+" of prompts were cached")
+		facts = append(facts, view.Percent(*c.Inferred)+" of first tokens came much sooner than the others, as those of cached prompts do")
 	}
 	return state + " (" + strings.Join(facts, ", ") + ")"
 }
