@@ -83,7 +83,7 @@ func newABCommand() *cobra.Command {
 			if len(others) > 0 && !strings.HasPrefix(others[0], "-") {
 				others = append([]string{"--config"}, others...)
 			}
-			c, err := readCommand("profile", others, other)
+			c, err := readCommand(others, other)
 			if err != nil {
 				return err
 			}

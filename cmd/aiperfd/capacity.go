@@ -79,7 +79,7 @@ func newCapacityCommand() *cobra.Command {
 			if err != nil {
 				return exitWith(exitUsage, err)
 			}
-			c, err := readCommand("profile", translated, nil)
+			c, err := readCommand(translated, nil)
 			if err != nil {
 				return err
 			}

@@ -279,7 +279,7 @@ func readTrials(command string, args []string, dash int) (*app.Trials, *config.D
 		}
 	}
 	const repeats = "2" // that the document is one of repeats; how many there are follows from the results
-	c, err := readCommand("profile", append(slices.Clone(given), "--num-profile-runs", repeats), nil)
+	c, err := readCommand(append(slices.Clone(given), "--num-profile-runs", repeats), nil)
 	if err != nil {
 		return nil, nil, err
 	}

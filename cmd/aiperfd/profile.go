@@ -62,7 +62,7 @@ func newProfileCommand() *cobra.Command {
 
 // profile runs one benchmark in the foreground.
 func profile(ctx context.Context, args []string, out io.Writer) error {
-	c, err := readCommand("profile", args, nil)
+	c, err := readCommand(args, nil)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ type benchmarkCommand struct {
 
 // readCommand reads the flags of a benchmark, which may be that of two servers, and compiles its document. other is the
 // second one; nil = there is none.
-func readCommand(command string, args []string, other *flags.Other) (*benchmarkCommand, error) {
+func readCommand(args []string, other *flags.Other) (*benchmarkCommand, error) {
 	c := new(benchmarkCommand)
 	var err error
 	if c.flags, err = flags.Parse(args, os.LookupEnv); err != nil {
@@ -154,7 +154,7 @@ func readCommand(command string, args []string, other *flags.Other) (*benchmarkC
 	if err = errors.Join(err, missing); err != nil {
 		return nil, exitWith(exitUsage, err)
 	}
-	c.line = redact.CommandLine(programName, append([]string{command}, args...), c.flags)
+	c.line = redact.CommandLine(programName, append([]string{"profile"}, args...), c.flags)
 	if strings.Contains(c.line, redact.Placeholder) {
 		c.warnings = append(c.warnings, problem.Problem{Pointer: "#", Code: problem.CodeExposed, Detail: exposed})
 	}

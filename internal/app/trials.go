@@ -125,7 +125,7 @@ func (t *Trials) Next(ctx context.Context, folder string, limit time.Duration) (
 	err = p.Run(ctx)
 	if ended, ok := errors.AsType[*OutcomeError](err); ok {
 		switch ended.Outcome {
-		case MissedSLO, InvalidClient: // the run has results, which say so themselves
+		case MissedSLO, InvalidClient, Undecided: // the run has results, which say so themselves
 		case Failed, BadInput, Cancelled:
 			if r, err := store.ReadCopy(folder); bounded && err == nil && r.Error != nil && r.Error.Code == run.DeadlinePassed {
 				return compare.Input{}, errOverdue

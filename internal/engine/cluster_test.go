@@ -83,7 +83,7 @@ func newFleet(t *testing.T, o mock.Options, workers int) *fleet {
 		for _, w := range f.workers {
 			w.stop()
 		}
-		f.bed.stop()
+		f.stop()
 	})
 	t.Cleanup(f.end)
 	return f

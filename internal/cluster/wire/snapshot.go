@@ -45,6 +45,7 @@ func (a Activity) String() string {
 		return "draining"
 	case Reporting:
 		return "reporting"
+	case activities:
 	}
 	return fmt.Sprintf("activity %d", uint8(a))
 }

@@ -64,7 +64,7 @@ func TestMessages(t *testing.T) {
 		if err := Decode(payload, got); err != nil {
 			t.Errorf("decode %#v: %v", m, err)
 		}
-		if diff := cmp.Diff(m, got, cmp.Comparer(func(a, b []byte) bool { return bytes.Equal(a, b) })); diff != "" {
+		if diff := cmp.Diff(m, got, cmp.Comparer(bytes.Equal)); diff != "" {
 			t.Errorf("%T (-sent +received):\n%s", m, diff)
 		}
 		for _, other := range messages() {

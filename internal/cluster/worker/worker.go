@@ -111,7 +111,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		case <-w.ended:
 			return nil
 		case <-ctx.Done():
-			w.leave()
+			w.leave(context.WithoutCancel(ctx))
 			return nil
 		}
 	}
@@ -194,7 +194,7 @@ func (w *Worker) local(at time.Duration) (time.Time, time.Duration, error) {
 
 // beat tells the controller the state of the worker.
 func (w *Worker) beat(ctx context.Context) error {
-	b, part := w.state()
+	b, part := w.state(ctx)
 	var ack message.Ack
 	sent := time.Now()
 	err := w.request(ctx, beatWait, bus.FromWorker(w.options.ID, message.KindBeat), b, &ack)
@@ -208,13 +208,13 @@ func (w *Worker) beat(ctx context.Context) error {
 	case w.options.LeaveAfter > 0 && silent > w.options.LeaveAfter && part.over():
 		return fmt.Errorf("the controller has not been heard of for %v", silent.Round(time.Second))
 	case err == nil && ack.Unknown:
-		part.cancel("the controller does not know the run any more", true)
+		part.cancel(ctx, "the controller does not know the run any more", true)
 		return w.join(ctx)
 	case part == nil:
 	case err == nil && ack.Lost:
-		part.cancel("the controller has taken this load generator for lost", true)
+		part.cancel(ctx, "the controller has taken this load generator for lost", true)
 	case err == nil && ack.Cancel != nil:
-		part.stop(ack.Cancel)
+		part.stop(ctx, ack.Cancel)
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (w *Worker) heard(sent time.Time) {
 }
 
 // state returns the state of the worker.
-func (w *Worker) state() (*message.Beat, *part) {
+func (w *Worker) state(ctx context.Context) (*message.Beat, *part) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sequence++
@@ -239,20 +239,20 @@ func (w *Worker) state() (*message.Beat, *part) {
 		b.Offset, b.ClockBound = o.Middle, o.Bound
 	}
 	if w.part != nil {
-		w.part.describe(b)
+		w.part.describe(ctx, b)
 	}
 	return b, w.part
 }
 
 // leave cancels the run that is performed and tells the controller once more.
-func (w *Worker) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), beatWait)
+func (w *Worker) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, beatWait)
 	defer cancel()
 	w.mu.Lock()
 	w.draining = true
 	part := w.part
 	w.mu.Unlock()
-	part.cancel("the load generator is stopping", false)
+	part.cancel(ctx, "the load generator is stopping", false)
 	_ = w.beat(ctx)
 }
 
@@ -301,7 +301,7 @@ func (w *Worker) take(task *message.Prepare) error {
 	w.part = p
 	// Load that nobody can stop must stop, before the controller goes on without it.
 	w.fence = time.AfterFunc(time.Until(w.acked.Add(task.LostAfter-fenceLead)), func() {
-		p.cancel(fmt.Sprintf("the controller has not been heard of for %v", task.LostAfter-fenceLead), false)
+		p.cancel(context.Background(), fmt.Sprintf("the controller has not been heard of for %v", task.LostAfter-fenceLead), false)
 	})
 	w.mu.Unlock()
 	if err := p.begin(); err != nil {
@@ -514,7 +514,7 @@ func (p *part) id() string {
 }
 
 // describe adds the state of the part to that of the worker.
-func (p *part) describe(b *message.Beat) {
+func (p *part) describe(ctx context.Context, b *message.Beat) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b.Run = p.task.Run
@@ -526,7 +526,7 @@ func (p *part) describe(b *message.Beat) {
 	if p.done {
 		b.Done = &p.ending
 	}
-	if r, err := p.worker.options.Engine.Get(context.Background(), p.run); err == nil {
+	if r, err := p.worker.options.Engine.Get(ctx, p.run); err == nil {
 		b.Status = r.StateReason
 	}
 }
@@ -542,15 +542,15 @@ func (p *part) over() bool {
 }
 
 // cancel stops the part, if there is one.
-func (p *part) cancel(reason string, force bool) {
+func (p *part) cancel(ctx context.Context, reason string, force bool) {
 	if p != nil {
-		p.stop(&run.CancelRequest{Reason: reason, Force: force})
+		p.stop(ctx, &run.CancelRequest{Reason: reason, Force: force})
 	}
 }
 
 // stop stops the part as the controller asks for.
-func (p *part) stop(c *run.CancelRequest) {
+func (p *part) stop(ctx context.Context, c *run.CancelRequest) {
 	if id := p.id(); id != "" {
-		_, _, _ = p.worker.options.Engine.Cancel(context.Background(), id, *c) // one that has ended needs no cancel
+		_, _, _ = p.worker.options.Engine.Cancel(ctx, id, *c) // one that has ended needs no cancel
 	}
 }
