@@ -28,7 +28,7 @@ type PairedMetric struct {
 	Low    *float64 `json:"low" example:"-5"`    // null = too few blocks
 	High   *float64 `json:"high" example:"-3.2"` // likewise
 	Margin float64  `json:"margin" example:"3"`  // changes within it count as equal
-	// Detectable is the change that as many blocks find in 80 % of cases; null = too few blocks.
+	// Detectable is the change that as many blocks find in 80 % of cases; null = too few blocks, or all are alike.
 	Detectable *float64 `json:"detectable" example:"1.2"`
 	Won        *float64 `json:"share_won_by_b" example:"0.64"` // of pairs; null = it is no latency
 	// Order is by how much the change differs between pairs that A got first and those that B got first; of design

@@ -400,7 +400,8 @@ func pairedOf(a *paired.Answer, s *sweep.Block) *results.Paired {
 		Design: s.Design, Metrics: []results.PairedMetric{}, Pairs: a.Pairs, Looks: stat.FirstLook, Level: 0.95,
 		Block: s.BlockSeconds,
 		Sides: []results.PairedSide{}, Blocks: []results.PairedBlock{},
-		Method: "asymptotic confidence sequence of the mean of the blocks, divided among the metrics",
+		Method: "asymptotic confidence sequence of the mean of the blocks, divided among the metrics; for errors, " +
+			"while no request failed on one side alone: how often such a request may come although none was seen",
 	}
 	for i := range a.Metrics {
 		m := &a.Metrics[i]

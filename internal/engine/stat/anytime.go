@@ -85,9 +85,15 @@ const (
 // margins is [Within], as for an equivalence test.
 func (a *Anytime) Decide(margin float64) Course {
 	low, high, ok := a.Interval()
-	switch {
-	case !ok:
+	if !ok {
 		return Undecided
+	}
+	return Decide(low, high, margin)
+}
+
+// Decide returns what an interval says of a mean, see [Anytime.Decide].
+func Decide(low, high, margin float64) Course {
+	switch {
 	case -margin < low && high < margin:
 		return Within
 	case low > 0:
@@ -96,6 +102,20 @@ func (a *Anytime) Decide(margin float64) Course {
 		return Below
 	}
 	return Undecided
+}
+
+// RareInterval returns the interval if blocks are differences of the shares of two events among n pairs in all, the
+// mean of which is not known exactly while blocks are alike: if none of the pairs had one event without the other, it
+// is how often that may come nevertheless. The bound may be looked at after each pair, because pairs without the event
+// come first, and has its own chance to miss the mean, alpha for both sides. seen says that a pair had one event
+// alone; blocks that are alike have no interval then.
+func (a *Anytime) RareInterval(n int64, seen bool) (low, high float64, ok bool) {
+	low, high, ok = a.Interval()
+	if !ok || low < high {
+		return low, high, ok
+	}
+	most := -math.Expm1(math.Log(a.alpha/2) / float64(n))
+	return -most, most, !seen
 }
 
 // StandardError returns the standard error of the mean, with the correlation of successive blocks; there are at

@@ -36,7 +36,8 @@ type Metric struct {
 	// Low and High are the interval that holds at every look; nil before [stat.FirstLook] blocks.
 	Low, High *float64
 	Margin    float64 // in percent or in points
-	// Detectable is the change that would be found in 80 % of cases with as many blocks; nil like Low.
+	// Detectable is the change that would be found in 80 % of cases with as many blocks; nil like Low, and while all
+	// blocks are alike.
 	Detectable *float64
 	Won        *float64    // share of the pairs in which B was better; nil for a share of errors
 	Order      *float64    // of pairs that A got first less those that B got first, in percent or points
@@ -97,7 +98,11 @@ func overall(metrics []Metric) Verdict {
 
 // judge returns the verdict on a metric of the rules.
 func (c *Course) judge(i int) Verdict {
-	switch c.series[i].Decide(c.margin(i)) {
+	low, high, ok := c.interval(i)
+	if !ok {
+		return Inconclusive
+	}
+	switch stat.Decide(low, high, c.margin(i)) {
 	case stat.Above:
 		return Worse
 	case stat.Below:
@@ -131,10 +136,12 @@ func (c *Course) metric(i int) Metric {
 		return m
 	}
 	m.Change = new(shown(at, series.Mean()))
-	if low, high, ok := series.Interval(); ok {
+	if low, high, ok := c.interval(i); ok {
 		m.Low, m.High = new(shown(at, low)), new(shown(at, high))
 		half := (high - low) / 2
-		m.Detectable = new(shown(at, half+stat.Student(0.8, float64(series.Count()-1))*series.StandardError()))
+		if spread := series.StandardError(); spread > 0 {
+			m.Detectable = new(shown(at, half+stat.Student(0.8, float64(series.Count()-1))*spread))
+		}
 		if m.Verdict == Inconclusive {
 			m.Needs = needed(series.Count(), series.Mean(), half, c.margin(i))
 		}

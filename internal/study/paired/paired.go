@@ -96,20 +96,22 @@ type Course struct {
 	next    int64 // the first session that belongs to no block that is closed
 	started bool  // next is known
 
-	open   blockSums     // of the block that is being filled, by whole basic blocks
-	offset time.Duration // load of earlier processes, after which the times of pairs count
-	rows   []Pair        // of the pairs of closed blocks that were not fetched yet
-	blocks []Block
-	series []*stat.Anytime // by Rules.Metrics
-	order  [2][len(tags)]moments
-	won    [latencies]float64 // pairs in which B was faster; half of those in which both were as fast
-	both   [latencies]float64 // pairs with a value of both sides
-	lag    [2]moments
-	input  [2]moments
-	output [2]moments
-	failed [2]int64
-	pairs  int64
-	unlike int64 // pairs whose sides were not the same conversation
+	open           blockSums     // of the block that is being filled, by whole basic blocks
+	offset         time.Duration // load of earlier processes, after which the times of pairs count
+	rows           []Pair        // of the pairs of closed blocks that were not fetched yet
+	blocks         []Block
+	series         []*stat.Anytime // by Rules.Metrics
+	order          [2][len(tags)]moments
+	won            [latencies]float64 // pairs in which B was faster; half of those in which both were as fast
+	both           [latencies]float64 // pairs with a value of both sides
+	lag            [2]moments
+	input          [2]moments
+	output         [2]moments
+	failed         [2]int64
+	pairs          int64
+	closed         int64 // pairs of closed blocks
+	alone, settled bool  // a pair failed on one side alone; likewise, of closed blocks
+	unlike         int64 // pairs whose sides were not the same conversation
 }
 
 // pair is what is known of the two sides of a request.
@@ -194,10 +196,22 @@ type blockSums struct {
 // New returns an experiment without pairs.
 func New(r Rules) *Course {
 	c := &Course{rules: r, waiting: make(map[int64]*pair)}
-	for range r.Metrics {
-		c.series = append(c.series, stat.NewAnytime((1-level)/float64(len(r.Metrics))))
+	for _, tag := range r.Metrics {
+		alpha := (1 - level) / float64(len(r.Metrics))
+		if tag == tags[errorShare] {
+			alpha /= 2 // the other half is for its bound, see [stat.Anytime.RareInterval]
+		}
+		c.series = append(c.series, stat.NewAnytime(alpha))
 	}
 	return c
+}
+
+// interval returns the interval of a metric of the rules; ok is false if there is none yet.
+func (c *Course) interval(i int) (low, high float64, ok bool) {
+	if c.rules.Metrics[i] == tags[errorShare] {
+		return c.series[i].RareInterval(c.closed, c.settled)
+	}
+	return c.series[i].Interval()
 }
 
 // Begin says which session is the first one of the phase that is compared; earlier ones are not pairs.
@@ -315,6 +329,8 @@ func (c *Course) finishBlock(to time.Duration) bool {
 			b.Level[side][i] = c.open.level[side][i].mean()
 		}
 	}
+	c.closed += int64(b.Pairs)
+	c.settled = c.alone
 	for i, tag := range c.rules.Metrics {
 		at, series := slices.Index(tags[:], tag), c.series[i]
 		if x := b.Difference[at]; !math.IsNaN(x) {
@@ -324,7 +340,7 @@ func (c *Course) finishBlock(to time.Duration) bool {
 			continue
 		}
 		soFar := Running{Tag: tag, Change: shown(at, series.Mean())}
-		if low, high, ok := series.Interval(); ok {
+		if low, high, ok := c.interval(i); ok {
 			soFar.Low, soFar.High = new(shown(at, low)), new(shown(at, high))
 		}
 		b.SoFar = append(b.SoFar, soFar)
@@ -351,6 +367,7 @@ func (c *Course) take(p *Pair) {
 		}
 	}
 	errors := truth(b.Failed) - truth(a.Failed)
+	c.alone = c.alone || errors != 0
 	c.open.difference[errorShare].add(errors)
 	if c.rules.Turn == nil {
 		c.order[first][errorShare].add(errors)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -249,5 +250,45 @@ func TestInterval(t *testing.T) {
 		if got := m.Interval(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// Without failures, the share of errors is not known exactly: its interval is what so many pairs leave possible. One
+// pair that failed on a side alone makes it that of the blocks, and as many on both sides of a block have none.
+func TestErrorsThatWereNeverSeen(t *testing.T) {
+	errorsOf := func(failed ...[2]int64) Metric {
+		c := newCourse(time.Second)
+		for i := range int64(601) {
+			for _, side := range []Side{A, B} {
+				s := sample(i, time.Duration(i)*50*time.Millisecond, 100+float64(i%7))
+				s.Failed = slices.Contains(failed, [2]int64{int64(side), i})
+				c.Add(side, s)
+			}
+		}
+		c.Advance()
+		if len(c.Blocks()) != stat.FirstLook {
+			t.Fatalf("%d blocks", len(c.Blocks()))
+		}
+		m := c.Answer("").Metrics[3]
+		last := c.Blocks()[stat.FirstLook-1].SoFar[3]
+		if (m.Low == nil) != (last.Low == nil) || m.Low != nil && (*m.Low != *last.Low || *m.High != *last.High) {
+			t.Errorf("%v: the last block does not have the interval of the answer", failed)
+		}
+		return m
+	}
+	m := errorsOf()
+	// A chance of 5 % for four metrics, of which the bound has half, for two sides.
+	want := 100 * (1 - math.Pow(0.05/4/4, 1.0/600))
+	if *m.Change != 0 || math.Abs(*m.High-want) > 1e-9 || *m.Low != -*m.High || m.Detectable != nil || m.Verdict != Equivalent {
+		t.Errorf("no failures: %+v, high %v; want %v", m, *m.High, want)
+	}
+	if m = errorsOf([2]int64{0, 7}, [2]int64{1, 7}); math.Abs(*m.High-want) > 1e-9 {
+		t.Errorf("a pair that failed on both sides: high %v, want %v", *m.High, want)
+	}
+	if m = errorsOf([2]int64{0, 7}); *m.Low == -*m.High || m.Detectable == nil {
+		t.Errorf("a pair that failed on one side: %v to %v", *m.Low, *m.High)
+	}
+	if m = errorsOf([2]int64{0, 7}, [2]int64{1, 8}); m.Low != nil || m.Verdict != Inconclusive {
+		t.Errorf("as many on both sides of a block: %+v", m)
 	}
 }
