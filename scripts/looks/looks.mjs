@@ -375,13 +375,13 @@ async function record(wanted) {
       answers[key] = null;
       reads.push(response.json().then((body) => { answers[key] = { status: response.status(), body }; }, () => { delete answers[key]; }));
     });
-    const time = new Date().toISOString();
     await page.goto(folder + "/" + hash);
     await page.waitForSelector("main > *");
     await states[state].act?.(page);
     await page.waitForTimeout(1500);
     await settled(page, traffic);
     await Promise.all(reads);
+    const time = new Date().toISOString(); // nothing of a page was read later
     await page.close();
     const json = JSON.stringify({ time, hash, answers });
     writeFileSync(recordingOf(state), gzipSync(json, { level: 9 }));

@@ -231,6 +231,8 @@ export interface Mark {
   vertical?: boolean;
   /** the label of a vertical line stands in the plot, because names of regions stand above it */
   inside?: boolean;
+  /** it is a percentile of too few requests */
+  few?: boolean;
 }
 
 /** drawMarks draws lines with their labels: of vertical ones above the plot or beside the line in it, of horizontal

@@ -27,3 +27,13 @@ test("several distributions have their own", () => {
   const page = show(<Cdf title="T" curves={[curve("a"), curve("b")]} marks={marks} logX={false} tail={false} />);
   expect(text(page.querySelector(".legend"))).toBe("a p50 40.7 ms p99 87.0 ms b p50 40.7 ms p99 87.0 ms");
 });
+
+test("a percentile of too few requests has its star in the legend and for those who do not see the drawing", () => {
+  const doubtful = marks.map((m) => ({ ...m, few: m.label === "p99" }));
+  let page = show(<Cdf title="T" curves={[curve("requests")]} marks={doubtful} logX={false} tail={false} />);
+  expect(text(page.querySelector(".legend"))).toBe("requests p50 40.8 ms p99 88.0 ms*");
+  expect(page.querySelector("[role=img]")!.getAttribute("aria-label")).toContain("p90 66.0 ms, p99 88.0 ms*");
+  const both = [curve("a"), { ...curve("b"), few: (q: number) => q === 0.99 }];
+  page = show(<Cdf title="T" curves={both} logX={false} tail={false} />);
+  expect(text(page.querySelector(".legend"))).toBe("a p50 40.7 ms p99 87.0 ms b p50 40.7 ms p99 87.0 ms*");
+});

@@ -18,6 +18,8 @@ export interface Curve {
   quantiles: readonly number[];
   /** values at the quantiles, ascending */
   values: readonly (number | null)[];
+  /** whether there are too few requests for a percentile, if the chart has no mark of it */
+  few?: (q: number) => boolean;
 }
 
 interface Props {
@@ -74,7 +76,7 @@ export function Cdf(props: Props): JSX.Element {
   // A single curve has the percentiles of its marks, which are those of the tables.
   const percentile = (c: Curve, q: number) => {
     const mark = curves.length === 1 ? props.marks?.find((m) => m.label === `p${100 * q}`) : undefined;
-    return duration(mark?.value ?? quantile(c, q));
+    return duration(mark?.value ?? quantile(c, q)) + ((mark?.few ?? c.few?.(q)) ? "*" : "");
   };
   const text = (c: Curve) => {
     if (at === null) {

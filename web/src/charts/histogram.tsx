@@ -62,7 +62,7 @@ export function Histogram(props: Props): JSX.Element {
   });
   const at = cursor.at.value;
   const i = at === null ? -1 : place(bounds, at);
-  const marks = props.marks.map((m) => `${m.label} ${text(m.value)}`).join(", ");
+  const marks = props.marks.map((m) => `${m.label} ${text(m.value)}${m.few ? "*" : ""}`).join(", ");
   return (
     <Frame
       title={props.title}

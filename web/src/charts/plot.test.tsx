@@ -65,15 +65,32 @@ test("a zoom has a button that shows everything again", async () => {
   expect(root.querySelector(".reset-zoom")).toBeNull();
 });
 
-test("the legend has mean and maximum of what was measured, also of a line that is shorter than the axis", () => {
+test("the legend has mean and maximum of what was measured, also of a run that is shorter than the axis", () => {
   const regions = [
     { label: "warmup", from: 0, to: 1, quiet: true },
     { label: "profiling", from: 1, to: 4, quiet: false },
     { label: "", from: 3, to: 4, quiet: false, partial: true },
   ];
   const lines = [line("sent", [9, 4, 6, 0]), line("short", [9, 4, undefined, undefined])];
-  const root = show(plot([0, 0, 0, 0], { lines, regions }));
+  const root = show(plot([0, 0, 0, 0], { lines, regions, runs: true }));
   expect(text(root.querySelector(".legend"))).toBe("sent mean 5.00 max 6.00 short mean 4.00 max 4.00");
+});
+
+test("a mean is given only of points that all lines have: that of a part says nothing beside that of the whole", () => {
+  const lines = [line("offered", [null, null, 40, 42]), line("sent", [10, 12, 40, 42])];
+  const root = show(plot([0, 0, 0, 0], { lines }));
+  expect(text(root.querySelector(".legend"))).toBe("offered max 42.0 from 2 s to 4 s sent mean 26.0 max 42.0");
+  expect(root.querySelector("[role=img]")!.getAttribute("aria-label")).toBe(
+    "T, ms. offered: 40.0 to 42.0 from 2 s to 4 s; sent: 10.0 to 42.0, mean 26.0",
+  );
+  // Points that do not count do not matter, nor those of lines without a mean.
+  const regions = [{ label: "burst", from: 2, to: 4, quiet: false }];
+  const burst = show(plot([0, 0, 0, 0], { lines, regions }));
+  expect(text(burst.querySelector(".legend"))).toBe("offered mean 41.0 max 42.0 sent mean 41.0 max 42.0");
+  const other = [lines[0]!, { ...lines[1]!, peak: true }];
+  expect(text(show(plot([0, 0, 0, 0], { lines: other })).querySelector(".legend"))).toBe(
+    "offered mean 41.0 max 42.0 sent up to 42.0",
+  );
 });
 
 test("a line of percentiles has its largest point alone, because the mean of percentiles means nothing", () => {

@@ -6,7 +6,7 @@ import * as format from "../format";
 import { axes, Cursor, drawMarks, drawRegions, each, type Mark, type Region, useChart } from "./base";
 import { type Color, color } from "./colors";
 import { Frame, Key } from "./frame";
-import { around, type Column, counting, fromZero, isolated, nearest, statistics, timeRange } from "./scales";
+import { around, type Column, counting, fromZero, isolated, nearest, part, statistics, timeRange } from "./scales";
 
 export { Cursor, type Mark, type Region } from "./base";
 export type { Column } from "./scales";
@@ -49,6 +49,9 @@ interface Props {
   /** text of a point of the x axis in the legend, and of a tick unless axisText is given */
   xText?: (v: number) => string;
   axisText?: (v: number) => string;
+  /** the lines are of different runs, so that each has a mean of its own points; otherwise a mean is given only if it is
+   * of the points that the other lines have too */
+  runs?: boolean;
   /** lines such as an objective or an event */
   marks?: Mark[];
   regions?: Region[];
@@ -129,6 +132,13 @@ function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
           up to <b>{format.number(s.max)}</b>
         </>
       );
+    const range = partOf(l, props, counts);
+    if (range)
+      return (
+        <>
+          max <b>{format.number(s.max)}</b> {range}
+        </>
+      );
     return (
       <>
         mean <b>{format.number(s.mean)}</b> max <b>{format.number(s.max)}</b>
@@ -151,7 +161,7 @@ function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
           dash={l.dash}
           dot={l.points === "alone"}
           text={value(l)}
-          title={x === undefined && l.points !== "alone" ? explained(l) : undefined}
+          title={x === undefined && l.points !== "alone" ? explained(l, partOf(l, props, counts)) : undefined}
           shown={alone === null || alone === l.label}
           alone={alone === l.label}
           choose={props.lines.length > 1 ? () => choose(l.label) : undefined}
@@ -162,9 +172,29 @@ function Legend({ props, cursor, alone, choose }: LegendProps): JSX.Element {
   );
 }
 
+/** averaged reports whether the legend has the mean of a line, to be compared with those of others. A line that is
+ * joined was read less often, which makes no part of it. */
+function averaged(l: Line): boolean {
+  return !l.peak && !l.last && !l.joined && l.points !== "alone";
+}
+
+/** partOf says in which part of the axis a line has points, if other lines have more: the mean of that part must not be
+ * compared with theirs. Empty = it lacks none. */
+function partOf(
+  l: Line,
+  { lines, x, step = 0, runs, xText = format.clock }: Pick<Props, "lines" | "x" | "step" | "runs" | "xText">,
+  counts: (i: number) => boolean,
+): string {
+  if (runs || !averaged(l)) return "";
+  const others = lines.filter((o) => o !== l && averaged(o)).map((o) => o.values);
+  const found = part(l.values, others, counts);
+  return found ? `from ${xText(x[found[0]]!)} to ${xText(x[found[1]]! + step)}` : "";
+}
+
 /** explained says what the legend has of a line. */
-function explained(l: Line): string {
+function explained(l: Line, range: string): string {
   if (l.last) return "Last point";
+  if (range) return "Largest point; without a mean, because other lines have more points";
   return l.peak ? "Largest point of what is shown" : "Mean and largest point of what is shown";
 }
 
@@ -175,7 +205,9 @@ export function closest(x: readonly number[], at: number | null): number {
 }
 
 /** summary describes a chart to those who do not see it. */
-export function summary(props: Pick<Props, "title" | "unit" | "lines" | "x" | "regions">): string {
+export function summary(
+  props: Pick<Props, "title" | "unit" | "lines" | "x" | "regions" | "step" | "runs" | "xText">,
+): string {
   const counts = counting(props, null);
   const parts = props.lines.map((l) => {
     const known = l.values.filter((v): v is number => v !== null && v !== undefined);
@@ -184,6 +216,8 @@ export function summary(props: Pick<Props, "title" | "unit" | "lines" | "x" | "r
     const mean = statistics(l.values, counts)?.mean;
     const range = `${l.label}: ${format.number(low)} to ${format.number(high)}`;
     if (l.last) return `${range}, at last ${format.number(known.at(-1))}`;
+    const within = partOf(l, props, counts);
+    if (within) return `${range} ${within}`;
     return l.peak ? range : `${range}, mean ${format.number(mean)}`;
   });
   return `${props.title}, ${props.unit}. ${parts.join("; ")}`;

@@ -8,7 +8,7 @@ import { axes, Cursor, each, font, useChart } from "./base";
 import { type Color, color, token } from "./colors";
 import { Frame } from "./frame";
 
-export type Kind = "plain" | "pass" | "fail" | "excluded";
+export type Kind = "plain" | "pass" | "fail" | "open" | "excluded";
 
 export interface Point {
   x: number;
@@ -63,6 +63,7 @@ export const kinds: Record<Kind, { color: Color | null; text: string }> = {
   plain: { color: null, text: "" },
   pass: { color: "green", text: "within the limits" },
   fail: { color: "orange", text: "beyond a limit" },
+  open: { color: "grey", text: "not decided" },
   excluded: { color: "grey", text: "excluded: distorted by the load generator" },
 };
 
@@ -321,8 +322,8 @@ function draw(u: uPlot, p: Props): void {
   ctx.restore();
 }
 
-/** drawMark draws a disk; a cross for what is beyond a limit, a ring for what does not count, so that the marks
- * can be told apart without colors. */
+/** drawMark draws a disk; a cross for what is beyond a limit, a diamond for what may be on either side of it, a ring for
+ * what does not count, so that the marks can be told apart without colors. */
 function drawMark(ctx: CanvasRenderingContext2D, kind: Kind, x: number, y: number, px: number): void {
   const r = 4 * px;
   ctx.beginPath();
@@ -336,7 +337,12 @@ function drawMark(ctx: CanvasRenderingContext2D, kind: Kind, x: number, y: numbe
     ctx.lineWidth = 1.5 * px;
     return;
   }
-  ctx.arc(x, y, r, 0, 2 * Math.PI);
+  if (kind === "open") {
+    ctx.moveTo(x, y - 1.3 * r);
+    ctx.lineTo(x + 1.3 * r, y);
+    ctx.lineTo(x, y + 1.3 * r);
+    ctx.lineTo(x - 1.3 * r, y);
+  } else ctx.arc(x, y, r, 0, 2 * Math.PI);
   if (kind === "excluded") ctx.stroke();
   else ctx.fill();
 }

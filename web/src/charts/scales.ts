@@ -76,6 +76,25 @@ export function statistics(values: Column, counts: (i: number) => boolean): { me
   return n === 0 ? null : { mean: sum / n, max };
 }
 
+/** part returns the first and the last point of a line that lacks points which count and which others have; null if it
+ * lacks none. */
+export function part(
+  of: Column,
+  others: readonly Column[],
+  counts: (i: number) => boolean,
+): [first: number, last: number] | null {
+  const has = (values: Column, i: number) => values[i] !== null && values[i] !== undefined;
+  let lacks = false;
+  let first = -1;
+  let last = -1;
+  for (let i = 0; i < Math.max(of.length, ...others.map((o) => o.length)); i++) {
+    if (!counts(i)) continue;
+    if (has(of, i)) [first, last] = [first < 0 ? i : first, i];
+    else lacks ||= others.some((o) => has(o, i));
+  }
+  return lacks && first >= 0 ? [first, last] : null;
+}
+
 /** nearest returns the index of the largest of ascending values that is at most v; -1 = none. */
 export function nearest(ascending: readonly number[], v: number): number {
   let low = -1;

@@ -12,16 +12,22 @@ type Body = Schemas["wire.Distributions"];
 
 const shown = ["time_to_first_token", "inter_token_latency", "request_latency"];
 
+interface Props {
+  runs: { id: string; label: string }[];
+  /** whether a run has too few requests for a percentile, as the tables have it */
+  few: (run: string, metric: string, statistic: string) => boolean;
+}
+
 /** Cdfs overlays the runs, in the colors that they have in the page. */
-export function Cdfs({ runs }: { runs: { id: string; label: string }[] }): JSX.Element {
+export function Cdfs(props: Props): JSX.Element {
   return (
     <section aria-label="Distributions">
-      <Lazily>{() => <Part runs={runs} />}</Lazily>
+      <Lazily>{() => <Part {...props} />}</Lazily>
     </section>
   );
 }
 
-function Part({ runs }: { runs: { id: string; label: string }[] }): JSX.Element {
+function Part({ runs, few }: Props): JSX.Element {
   const [bodies, setBodies] = useState<Body[]>([]);
   const [error, setError] = useState<unknown>(null);
   const [logX, setLogX] = useState(true);
@@ -57,6 +63,7 @@ function Part({ runs }: { runs: { id: string; label: string }[] }): JSX.Element 
               count: d.count,
               quantiles: b.quantiles,
               values: d.values,
+              few: (q) => few(runs[i]!.id, metric, `p${100 * q}`),
             },
           ]
         : [];

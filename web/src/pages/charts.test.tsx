@@ -75,4 +75,5 @@ test("points with enough requests have neither dots nor words about them", () =>
   const page = open([800, 900]);
   expect(lines(ttft)).toEqual({ p50: [1, 2], p90: [2, 4], p99: [5, 10] });
   expect(text(page)).not.toContain("Points with fewer");
+  expect(text(page)).toContain("The mean beside a chart leaves out points that were measured in part");
 });

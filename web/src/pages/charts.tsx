@@ -15,7 +15,7 @@ import type { RunStore } from "../state/run";
 import { inOrder, phaseQuery, within } from "../state/scope";
 import { meansOf, onAxis, summing } from "../state/server";
 import { Lazily, useReading } from "../ui/lazy";
-import { asOf } from "../ui/parts";
+import { readAt } from "../ui/parts";
 import { latencies } from "./distributions";
 import type { Telemetry } from "./server";
 
@@ -73,7 +73,8 @@ export function Charts({ store, run }: { store: RunStore; run: Run }): JSX.Eleme
       <Lazily>{() => <Heat run={run} scope={store.scope.value} series={s} {...shared} />}</Lazily>
       <Lines store={store} run={run} sparse={sparse} series={s} {...shared} />
       <p class="muted">
-        Drag across a chart to zoom all of them; a double click shows everything again.
+        Drag across a chart to zoom all of them; a double click shows everything again. The mean beside a chart leaves
+        out points that were measured in part, so that it differs somewhat from the number of the whole time above.
         {sparse && ` Points with fewer than ${leastPerBin} requests have no percentiles: dots are their requests.`}
         {few && ` Points with fewer than ${leastForP99} requests have no p99.`}
         {parts.some((r) => r.partial) && " Hatched: a point that was measured in part only."}
@@ -162,7 +163,7 @@ function Heat({
             <input type="checkbox" checked={log} onChange={(e) => setLog(e.currentTarget.checked)} />
             Log scale
           </label>
-          {asOf(run, at)}
+          {readAt(run, at, value?.start_time)}
         </div>
         {d && d.count > 0 ? (
           <Heatmap

@@ -116,7 +116,15 @@ export function ComparePage({ ids }: { ids: string[] }): JSX.Element {
           <Deltas of={comparison} />
           <Picture of={comparison} entries={entries} />
           <Overlays entries={entries} />
-          <Cdfs runs={entries.map(({ run }) => ({ id: run.id, label: title(run) }))} />
+          <Cdfs
+            runs={entries.map(({ run }) => ({ id: run.id, label: title(run) }))}
+            few={(id, tag, stat) =>
+              comparison.metrics
+                .find((m) => m.tag === tag)
+                ?.statistics.find((s) => s.statistic === stat)
+                ?.values.find((v) => v.run === id)?.unsupported ?? false
+            }
+          />
         </>
       )}
       <Differences of={comparison} />
@@ -295,6 +303,7 @@ function Overlays({ entries }: { entries: Entry[] }): JSX.Element | null {
               unit={c.unit}
               x={c.x}
               cursor={cursor}
+              runs
               lines={c.lines}
               regions={c.regions}
             />

@@ -12,7 +12,7 @@ import { exact, few, type Quantile } from "../state/doubt";
 import type { RunStore } from "../state/run";
 import { phaseQuery } from "../state/scope";
 import { Lazily, useReading } from "../ui/lazy";
-import { asOf, ErrorText } from "../ui/parts";
+import { ErrorText, readAt } from "../ui/parts";
 import "./distributions.css";
 
 type Body = Schemas["wire.Distributions"];
@@ -48,7 +48,7 @@ function Part({ store, run }: { store: RunStore; run: Run }): JSX.Element {
       <div class="row between">
         <h2>Distributions</h2>
         <div class="row">
-          {asOf(run, read.at)}
+          {readAt(run, read.at, read.value?.start_time)}
           <label>
             Metric
             <select value={metric} onChange={(e) => setMetric(e.currentTarget.value)}>
@@ -111,7 +111,7 @@ function Pictures({
       </p>
     );
   const known = percentiles(body.quantiles, d, stats);
-  const marks = known.map(({ label, color, value }): Mark => ({ label, color, value }));
+  const marks = known.map(({ label, color, value, few }): Mark => ({ label, color, value, few }));
   return (
     <>
       <p class="facts">

@@ -17,7 +17,7 @@ const corrected = [
 ] as const;
 
 export function OpenLoop({ run, store }: { run: Run; store: RunStore }): JSX.Element | null {
-  const { value, at } = useReading<Metrics>(`api/runs/${run.id}/metrics`, !ended(run.state));
+  const { value } = useReading<Metrics>(`api/runs/${run.id}/metrics`, !ended(run.state));
   const s = value?.saturation ?? run.summary?.saturation;
   if (!s) return null;
   const asked = s.asked_rate_per_sec;
@@ -26,7 +26,11 @@ export function OpenLoop({ run, store }: { run: Run; store: RunStore }): JSX.Ele
   const metrics = store.of(s.phase);
   const late = corrected.filter(([tag]) => metrics["corrected_" + tag] && metrics[tag]);
   return (
-    <Card title="Open loop" beside={asOf(run, at)} class={s.saturated ? "open-loop saturated" : "open-loop"}>
+    <Card
+      title="Open loop"
+      beside={asOf(run, value?.elapsed_sec)}
+      class={s.saturated ? "open-loop saturated" : "open-loop"}
+    >
       <p class={s.saturated ? "bad" : undefined}>{s.message && `${format.sentence(s.message)}.`}</p>
       <div class="tiles">
         <Tile label="Asked" value={format.number(asked)} unit="req/s" note={`phase ${s.phase}`} />

@@ -9,7 +9,7 @@ import { link } from "../router";
 import { change, interval, verdictWords } from "../state/judgement";
 import { metricName } from "../state/sweep";
 import { useReading } from "../ui/lazy";
-import { asOf, Card } from "../ui/parts";
+import { Card, readAt } from "../ui/parts";
 import "./compare.css";
 import "./sweep.css";
 
@@ -24,7 +24,7 @@ export function PairedAnswer({ run, live }: { run: Run; live: boolean }): JSX.El
   const p = answer.paired;
   return (
     <>
-      <Card title={answer.final ? "Answer" : "Answer so far"} beside={asOf(run, at)} class="answer judgement paired">
+      <Card title={answer.final ? "Answer" : "Answer so far"} beside={readAt(run, at)} class="answer judgement paired">
         <p class="headline">
           <span class={"pill verdict-" + answer.verdict}>{verdictWords[answer.verdict]}</span>
           <strong>{answer.sentences[0]}</strong>

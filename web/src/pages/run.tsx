@@ -12,7 +12,6 @@ import { barOf, inOrder, measured, totals } from "../state/scope";
 import { useReading } from "../ui/lazy";
 import {
   Action,
-  asOf,
   Card,
   ClientPill,
   Copy,
@@ -20,6 +19,7 @@ import {
   lasted,
   load,
   Missing,
+  readAt,
   StatePill,
   Tile,
   VerdictPill,
@@ -440,7 +440,7 @@ function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   }));
   const shown = scope === null ? (value?.items ?? []) : (ofPhase ?? []);
   return (
-    <Card title="Errors" beside={scope === null && asOf(run, at)}>
+    <Card title="Errors" beside={scope === null && readAt(run, at, store.series.value?.start_time ?? undefined)}>
       {failed === 0 ? (
         <p class="empty">{over && run.error ? "No request failed; see the error above." : "No request failed."}</p>
       ) : (

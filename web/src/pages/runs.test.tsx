@@ -68,6 +68,19 @@ test("what runs stands above what waits, in turns without gaps; a bar belongs to
   expect(text(rows[3]!)).not.toContain("concurrent");
 });
 
+test("a run of several phases has the loads of all of them in the history", async () => {
+  const loads = [
+    { phase: "steady", load: "4 concurrent" },
+    { phase: "burst", load: "40 req/s" },
+  ];
+  const page = open([run("two", "completed", { concurrency: 4, loads })]);
+  await eventually(() => expect(page.querySelectorAll(".runs tbody tr")).toHaveLength(1));
+  expect([...page.querySelectorAll(".runs td.load .cut:not(.sub)")].map(text)).toEqual([
+    "4 concurrent",
+    "then 40 req/s",
+  ]);
+});
+
 test("the history has runs that have ended", async () => {
   const page = open([run("old", "completed")], [run("now", "running")]);
   await eventually(() => expect(page.querySelectorAll(".runs tbody tr")).toHaveLength(1));

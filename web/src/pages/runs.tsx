@@ -26,7 +26,7 @@ import {
 import { counted } from "../state/scope";
 import { seated } from "../state/seats";
 import "./runs.css";
-import { Action, Bar, Card, ClientPill, Copy, lasted, load, StatePill, VerdictPill } from "../ui/parts";
+import { Action, Bar, Card, ClientPill, Copy, lasted, load, loadLines, StatePill, VerdictPill } from "../ui/parts";
 
 export function RunsPage(): JSX.Element {
   useEffect(() => {
@@ -470,9 +470,11 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
         {run.client && run.client.verdict !== "ok" && <ClientPill client={run.client} />}
       </td>
       <td class="text load">
-        <span class="cut" title={load(run)}>
-          {load(run)}
-        </span>
+        {loadLines(run).map((text, i) => (
+          <span key={i} class="cut" title={load(run)}>
+            {text}
+          </span>
+        ))}
         <span class="sub cut" title={models}>
           {run.models.map(format.model).join(", ")}
         </span>

@@ -7,27 +7,27 @@ import { Timeline } from "../charts/timeline";
 import * as format from "../format";
 import { duration } from "../format";
 import { Lazily, useReading } from "../ui/lazy";
-import { asOf, Card, Copy, ErrorText } from "../ui/parts";
+import { Card, Copy, ErrorText, readAt } from "../ui/parts";
 
 type Samples = Schemas["wire.Samples"];
 type Slow = Schemas["wire.SlowRequest"];
 type By = keyof Samples["slowest"];
 
 export function Slowest({ run }: { run: Run }): JSX.Element {
-  const [at, setAt] = useState(0);
+  const [{ at, from }, setRead] = useState<{ at: number; from: string | null }>({ at: 0, from: null });
   return (
-    <Card title="Slowest requests" beside={asOf(run, at)}>
-      <Lazily>{() => <Part run={run} read={setAt} />}</Lazily>
+    <Card title="Slowest requests" beside={readAt(run, at, from)}>
+      <Lazily>{() => <Part run={run} read={(at, from) => setRead({ at, from })} />}</Lazily>
     </Card>
   );
 }
 
-function Part({ run, read }: { run: Run; read: (at: number) => void }): JSX.Element {
+function Part({ run, read }: { run: Run; read: (at: number, from: string | null) => void }): JSX.Element {
   const [by, setBy] = useState<By>("request_latency");
   const [open, setOpen] = useState<string | null>(null);
   const live = !ended(run.state);
   const { value, at, error } = useReading<Samples>(`api/runs/${run.id}/samples`, live);
-  useEffect(() => read(at), [at]);
+  useEffect(() => read(at, value?.start_time ?? null), [at]);
   if (!value) return error ? <ErrorText error={error} /> : <p class="empty">Loading …</p>;
   const list = value.slowest[by];
   return (
@@ -71,7 +71,7 @@ function Part({ run, read }: { run: Run; read: (at: number) => void }): JSX.Elem
                 <th class="wide">Waited</th>
                 <th class="wide">Input</th>
                 <th>Output</th>
-                <th class="text">Result</th>
+                <th class="text result">Result</th>
                 <th class="text wide">Session</th>
               </tr>
             </thead>
@@ -128,7 +128,7 @@ function Row({
         <td class="wide">{q.timeline.due_ms === null ? format.absent : duration(-q.timeline.due_ms)}</td>
         <td class="wide">{format.count(q.input_tokens)}</td>
         <td>{format.count(q.output_tokens)}</td>
-        <td class="text">
+        <td class="text result">
           {q.error_class ? (
             <span class="bad">
               {q.error_class}

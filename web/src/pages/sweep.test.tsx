@@ -155,6 +155,39 @@ test("two servers that are measured at the same time are no runs of which none h
   await eventually(() => expect(text(page)).toContain("2 of 2 ended · complete"));
 });
 
+test("what had too few requests is decided nowhere: not in the answer, the values, the charts, or for an objective", async () => {
+  const doubt = "too few requests for this percentile";
+  const unsure = (at: number, value: number, observed: number) => {
+    const e = edge(at, value, observed);
+    return { ...e, readings: e.readings.map((r) => ({ ...r, doubt })) };
+  };
+  const few = (concurrency: number, outcome: string, ttft: number) => {
+    const made = row(concurrency, outcome, 100 * concurrency, ttft, 1, { readings: unsure(0, 0, ttft).readings });
+    Object.assign(made.metrics.time_to_first_token.statistics.p95, { unsupported: true });
+    return made;
+  };
+  const of = search(true);
+  Object.assign(of, { rows: [few(1, "pass", 31), few(2, "fail", 74)] });
+  const found = of.search as unknown as { boundaries: object[] };
+  const boundary = found.boundaries[0]!;
+  Object.assign(found, {
+    boundaries: [{ ...boundary, pass: unsure(0, 1, 31), fail: unsure(1, 2, 74) }],
+  });
+  const page = open(of, { cells_total: 2, cells_done: 2 });
+  await eventually(() => expect(card(page, "Values")).not.toBeNull());
+  expect(text(page.querySelector(".found .headline"))).toContain("Not decided");
+  await eventually(() => expect(text(page.querySelector(".choice [role=status]"))).toMatch(/^Not decided\./));
+  expect(text(page.querySelector(".choice [role=status]"))).toBe(
+    "Not decided. As measured, concurrency 1 keeps it with the highest throughput, 100 output tokens/s. " +
+      "1 of 2 values keep it, but concurrency 1 had too few requests for this percentile.",
+  );
+  const outcomes = [...page.querySelectorAll("[data-label=Outcome]")].map(text);
+  expect(outcomes).toEqual(["not decided", "not decided"]);
+  expect([...page.querySelectorAll(".values tr.chosen")]).toEqual([]);
+  const kinds = [...page.querySelectorAll(".chart")[0]!.querySelectorAll(".kind")].map(text);
+  expect(kinds).toEqual(["not decided"]);
+});
+
 test("an answer that rests on a distorted probe says so", async () => {
   const page = open(search(false), { cells_total: 16, cells_done: 8 });
   await eventually(() => expect(text(page.querySelector(".headline"))).toContain("a deciding probe is distorted"));

@@ -24,6 +24,7 @@ import {
   metricName,
   numeric,
   type Objective,
+  open,
   outcomes,
   type Row,
   read,
@@ -192,6 +193,7 @@ function Choice({ sweep, objective, set, gpus, setGPUs }: ChoiceProps): JSX.Elem
   const statistics = ["avg", "p50", "p90", "p95", "p99"].filter((s) => sweep.rows.some((row) => read(row, metric, s)));
   const kept = objective ? sweep.rows.filter((row) => keeps(row, objective)).length : 0;
   const at = objective ? best(sweep, objective) : -1;
+  const doubt = objective && at >= 0 ? doubted(sweep.rows[at]!, objective) : "";
   return (
     <Card class="choice">
       <div class="row">
@@ -251,17 +253,30 @@ function Choice({ sweep, objective, set, gpus, setGPUs }: ChoiceProps): JSX.Elem
           <strong>No value keeps it.</strong>
         ) : (
           <>
-            <strong>{sweep.rows[at]!.name}</strong> keeps it with the highest throughput,{" "}
-            {format.number(read(sweep.rows[at]!, throughput(sweep), "avg")?.mean)}{" "}
-            {metricName(throughput(sweep)).toLowerCase()}. {kept} of {sweep.rows.length} values keep it.
-            {read(sweep.rows[at]!, metric, statistic)?.unsupported && " It had too few requests for this percentile."}
-            {straddles(read(sweep.rows[at]!, metric, statistic), objective) &&
-              " That is not certain: its interval contains your limit."}
+            {doubt ? (
+              <>
+                <strong>Not decided.</strong> As measured, {sweep.rows[at]!.name} keeps it
+              </>
+            ) : (
+              <>
+                <strong>{sweep.rows[at]!.name}</strong> keeps it
+              </>
+            )}{" "}
+            with the highest throughput, {format.number(read(sweep.rows[at]!, throughput(sweep), "avg")?.mean)}{" "}
+            {metricName(throughput(sweep)).toLowerCase()}. {kept} of {sweep.rows.length} values keep it
+            {doubt ? `, but ${doubt}.` : "."}
           </>
         )}
       </p>
     </Card>
   );
+}
+
+/** doubted says why it is not decided that a value keeps an objective; empty = it is. */
+function doubted(row: Row, objective: Objective): string {
+  const e = read(row, objective.metric, objective.statistic);
+  if (e?.unsupported) return `${row.name} had too few requests for this percentile`;
+  return straddles(e, objective) ? `the interval of ${row.name} contains your limit` : "";
 }
 
 /** straddles reports whether the interval over the runs of a value contains the threshold of an objective. */
@@ -270,7 +285,8 @@ function straddles(e: Estimate | null, { threshold }: Objective): boolean {
 }
 
 /** kindOf is how the point of a row is drawn. */
-function kindOf(row: Row): Kind {
+function kindOf(sweep: Sweep, row: Row): Kind {
+  if (open(sweep, row).length > 0) return "open";
   return row.outcome === "pass" || row.outcome === "fail" || row.outcome === "excluded" ? row.outcome : "plain";
 }
 
@@ -301,7 +317,7 @@ const fromLoad =
   };
 
 /** points are those of the rows that have a place; a row counts for nothing there if its number is distorted. */
-function points(rows: Row[], place: Place, objective: Objective | null): Point[] {
+function points(sweep: Sweep, rows: Row[], place: Place, objective: Objective | null): Point[] {
   return rows.flatMap((row): Point[] => {
     const at = place(row);
     if (!at) return [];
@@ -316,7 +332,7 @@ function points(rows: Row[], place: Place, objective: Objective | null): Point[]
         ...across,
         label: short(row),
         title: row.name,
-        kind: y.distorted || of?.distorted ? "excluded" : kindOf(row),
+        kind: y.distorted || of?.distorted ? "excluded" : kindOf(sweep, row),
         faint: objective !== null && !keeps(row, objective),
         href: link("runs/" + (row.runs.find((r) => r.id && !r.failure)?.id ?? "")),
       },
@@ -350,10 +366,10 @@ function Pictures({
       label: g.label,
       color: cycle[i % cycle.length]!,
       joined,
-      points: points(g.rows, place, objective),
+      points: points(sweep, g.rows, place, objective),
     }));
   const fronted = (all: Group[], lessX: boolean): Group[] => {
-    const counting = all.flatMap((g) => g.points).filter((p) => p.kind !== "excluded" && p.kind !== "fail");
+    const counting = all.flatMap((g) => g.points).filter((p) => p.kind === "plain" || p.kind === "pass");
     const on = front(counting, lessX).toSorted((a, b) => a.x - b.x);
     return on.length < 2
       ? all
@@ -541,7 +557,13 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
             {sweep.rows.map((row, i) => (
               <tr
                 key={row.name + i}
-                class={i === chosenAt ? "chosen" : objective && !keeps(row, objective) ? "faint" : undefined}
+                class={
+                  i === chosenAt && !doubted(row, objective!)
+                    ? "chosen"
+                    : i !== chosenAt && objective && !keeps(row, objective)
+                      ? "faint"
+                      : undefined
+                }
               >
                 <td class="text wrap">
                   <b class="value">{row.name}</b>
@@ -553,7 +575,7 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
                 </td>
                 {judged && (
                   <td class="text" data-label="Outcome">
-                    <Outcome row={row} />
+                    <Outcome row={row} why={open(sweep, row)} />
                   </td>
                 )}
                 {shown.map(([title, tag, stat]) => (
@@ -603,7 +625,14 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
 
 const pills: Record<string, string> = { pass: "slo-pass", fail: "slo-fail", failed: "failed" };
 
-function Outcome({ row }: { row: Row }): JSX.Element {
+function Outcome({ row, why }: { row: Row; why: string[] }): JSX.Element {
+  if (why.length > 0) {
+    return (
+      <span class="pill client-suspect" title={why.join("; ")}>
+        not decided
+      </span>
+    );
+  }
   const text = outcomes[row.outcome] ?? row.outcome;
   if (!text) return <span class="muted">{format.absent}</span>;
   const kind = pills[row.outcome] ?? "";

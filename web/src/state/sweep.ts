@@ -136,7 +136,9 @@ function rivals(sweep: Sweep, row: Row): Row[] {
 
 /** among says of which rows one is the best, if not of all: " within the limits". */
 export function among(sweep: Sweep, row: Row): string {
-  return row.outcome === "pass" && sweep.rows.some((r) => r.outcome === "fail") ? " within the limits" : "";
+  return row.outcome === "pass" && open(sweep, row).length === 0 && sweep.rows.some((r) => r.outcome === "fail")
+    ? " within the limits"
+    : "";
 }
 
 /** marks says what a row is best at; it is best at nothing if it has no rival. */
@@ -196,6 +198,13 @@ export function undecided(sweep: Sweep, edge: Edge | null): string[] {
   const reasons = deciding.map((r) => unsure(sweep, edge, r));
   if (broken.length > 0 && reasons.includes("")) return [];
   return [...new Set(reasons.filter(Boolean))];
+}
+
+/** open says why it is not decided whether a row is within the limits; empty = it is, or the row does not count. */
+export function open(sweep: Sweep, row: Row): string[] {
+  if (row.outcome !== "pass" && row.outcome !== "fail") return [];
+  const readings = row.readings as Reading[];
+  return undecided(sweep, { value: 0, row: sweep.rows.indexOf(row), readings, valid: true });
 }
 
 export const outcomes: Record<string, string> = {

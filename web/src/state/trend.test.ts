@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Run } from "../api/client";
 import { columns } from "./columns";
-import { configurations, points } from "./trend";
+import { configuration, configurations, points } from "./trend";
 
 const run = (id: string, started: string, p99: number | null, concurrency = 8) =>
   ({
@@ -32,6 +32,15 @@ test("runs that started at once have places of their own", () => {
   const at = "2026-05-04T00:00:00Z";
   const places = points([run("a", at, 1), run("b", at, 2)], ttft, "").map((p) => p.at);
   expect(places[1]!).toBeGreaterThan(places[0]!);
+});
+
+test("runs of several phases have the loads of all in their configuration", () => {
+  const loads = [
+    { phase: "steady", load: "4 concurrent" },
+    { phase: "burst", load: "40 req/s" },
+  ];
+  const phases = { ...run("a", "2026-05-04T00:00:00Z", 1, 4), loads };
+  expect(configuration(phases)).toBe("m · chat · 4 concurrent, 40 req/s · streamed");
 });
 
 test("runs of one configuration only", () => {

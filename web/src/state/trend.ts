@@ -5,9 +5,10 @@ import type { Column } from "./columns";
 
 /** configuration names what runs must have in common for their numbers to be comparable. */
 export function configuration(run: Run): string {
-  const load = [];
-  if (run.request_rate) load.push(format.plain(run.request_rate) + " req/s");
-  if (run.concurrency) load.push(format.count(run.concurrency) + " concurrent");
+  const several = (run.loads?.length ?? 0) > 1 ? run.loads! : [];
+  const load = several.map((l) => l.load);
+  if (several.length === 0 && run.request_rate) load.push(format.plain(run.request_rate) + " req/s");
+  if (several.length === 0 && run.concurrency) load.push(format.count(run.concurrency) + " concurrent");
   return [run.models.join(", "), run.endpoint_type, load.join(", "), run.streaming ? "streamed" : ""]
     .filter(Boolean)
     .join(" · ");

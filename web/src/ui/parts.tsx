@@ -83,11 +83,18 @@ export function Mean({ of: e }: { of: Schemas["results.Estimate"] | null }): JSX
   return e.distorted ? <s title="The load generator distorted it">{text}</s> : text;
 }
 
-/** asOf says when a part of a live page was read, in the time of the run: its parts are not of one moment. */
-export function asOf(run: Run, at: number): JSX.Element | null {
-  if (ended(run.state) || embedded || !run.started_at || !at) return null;
-  const since = (at - Date.parse(run.started_at)) / 1000;
-  return since > 0 ? <span class="muted">as of {format.seconds(since)}</span> : null;
+/** readAt says when a part of a live page was read, in the time of the run: its parts are not of one moment. from is
+ * 0 s of the times in the part. */
+export function readAt(run: Run, at: number, from = run.started_at): JSX.Element | null {
+  if (ended(run.state) || embedded || !from || !at) return null;
+  const since = (at - Date.parse(from)) / 1000;
+  return since > 0 ? <span class="muted">read at {format.seconds(since)}</span> : null;
+}
+
+/** asOf says of which moment the numbers of a part of a live page are. */
+export function asOf(run: Run, elapsed: number | undefined): JSX.Element | null {
+  if (ended(run.state) || embedded || !elapsed) return null;
+  return <span class="muted">as of {format.seconds(elapsed)}</span>;
 }
 
 interface CardProps {
@@ -245,6 +252,14 @@ export function load(
   if (run.request_rate) parts.push(format.plain(run.request_rate) + " req/s");
   if (run.concurrency) parts.push(format.count(run.concurrency) + " concurrent");
   return parts.join(", ") || format.absent;
+}
+
+/** loadLines are the loads of a run where there is little room, a line each: "4 concurrent", "then 40 req/s". */
+export function loadLines(run: Parameters<typeof load>[0]): string[] {
+  const all = run.kind === "sweep" ? [] : (run.loads ?? []);
+  if (all.length < 2) return [load(run)];
+  const lines = all.map((l, i) => (i > 0 ? "then " : "") + l.load);
+  return lines.length <= 3 ? lines : [...lines.slice(0, 2), `then ${lines.length - 2} more loads`];
 }
 
 export function lasted(run: Pick<Run, "started_at" | "ended_at">): number | null {
