@@ -2,8 +2,6 @@ package access
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -249,26 +247,15 @@ func (g *Guard) identify(r *http.Request) Identity {
 // with it at once. The time that it takes depends on the number of tokens and the length
 // of the text only.
 func (g *Guard) Worker(text string) (name string, most int, ok bool) {
-	if len(text) > maxToken {
-		return "", 0, false
-	}
-	sum := digestOf(text)
-	return g.WorkerBy(func(known [sha256.Size]byte) bool { return subtle.ConstantTimeCompare(known[:], sum[:]) == 1 })
-}
-
-// WorkerBy does the same for a worker that shows in another way that it knows a token:
-// holds is asked about the SHA-256 of every token of workers, and says whether it is that.
-func (g *Guard) WorkerBy(holds func(sum [sha256.Size]byte) bool) (name string, most int, ok bool) {
 	ts := g.tokens.Load()
-	if ts == nil {
+	if ts == nil || len(text) > maxToken {
 		return "", 0, false
 	}
-	for _, t := range *ts {
-		if t.Scope == Worker && holds(t.sum) {
-			name, most, ok = t.Name, t.Most, true
-		}
+	t, known := ts.find(text)
+	if !known || t.Scope != Worker {
+		return "", 0, false
 	}
-	return name, most, ok
+	return t.Name, t.Most, true
 }
 
 // bearer returns the token of the header Authorization (RFC 6750 section 2.1). The
