@@ -103,7 +103,7 @@ func (c *benchmarkCommand) cluster() (spawn int, o app.BusOptions, err error) {
 	case cluster == nil && f.Given("--bus-listen"):
 		return 0, o, errors.New("--bus-listen: needs --workers, the number of load generators")
 	case cluster != nil && !f.Given("--bus-listen"):
-		return 0, o, errors.New("cluster.workers: needs --bus-listen, the address at which load generators join; " +
+		return 0, o, errors.New("--workers (cluster.workers): needs --bus-listen, the address at which load generators join; " +
 			"--spawn-workers starts them on this machine")
 	case cluster == nil:
 		return 0, o, nil

@@ -72,10 +72,10 @@ func divisible(phases []spec.Phase, workers int) error {
 		case p.Lanes != nil:
 			return fmt.Errorf("phase %s replays recorded sessions on lanes: these are not divided among load generators", p.Name)
 		case p.Concurrency > 0 && p.Concurrency < workers:
-			return fmt.Errorf("phase %s has %d slots for %d load generators: reduce their number, or raise the concurrency",
+			return fmt.Errorf("phase %s: the concurrency, %d, is below the number of load generators, %d: reduce that, or raise the concurrency",
 				p.Name, p.Concurrency, workers)
 		case p.Prefill > 0 && p.Prefill < workers:
-			return fmt.Errorf("phase %s allows %d prefills for %d load generators: reduce their number, or raise the limit",
+			return fmt.Errorf("phase %s: the limit of prefills, %d, is below the number of load generators, %d: reduce that, or raise the limit",
 				p.Name, p.Prefill, workers)
 		}
 	}
