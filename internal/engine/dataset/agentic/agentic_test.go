@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -164,6 +165,55 @@ func TestSplit(t *testing.T) {
 		if err != nil || len(whole[0].Streams) != 1 {
 			t.Errorf("%s: not split: %v", tt.name, err)
 		}
+	}
+}
+
+// TestSplitOrder: the streams of a trace do not depend on the order in which the record has its requests, if no two of
+// them begin at one time.
+func TestSplitOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	streams := func(turns []string) string {
+		graphs, _, err := readText(t, record("T", turns...), usual())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, s := range graphs[0].Streams {
+			line := s.ID
+			for _, one := range s.Requests {
+				line += fmt.Sprint(" ", one.T)
+			}
+			out = append(out, line)
+		}
+		return strings.Join(out, "\n")
+	}
+	several := 0
+	for range 60 {
+		var turns []string
+		var known [][]int
+		for i := range 4 + r.IntN(16) {
+			var ids []int
+			if len(known) > 0 && r.IntN(8) > 0 {
+				from := known[r.IntN(len(known))]
+				ids = slices.Clone(from[:r.IntN(len(from))+1])
+			}
+			for range r.IntN(3) + 1 {
+				ids = append(ids, 1+r.IntN(500))
+			}
+			known = append(known, ids)
+			turns = append(turns, turn(float64(i)+r.Float64()/2, 64*len(ids), 1+r.IntN(200), 4*r.Float64(), ids...))
+		}
+		want := streams(turns)
+		if strings.Contains(want, "\n") {
+			several++
+		}
+		r.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
+		if diff := cmp.Diff(want, streams(turns)); diff != "" {
+			t.Errorf("another order of %d requests (-want +got):\n%s", len(turns), diff)
+		}
+	}
+	if several < 30 {
+		t.Errorf("%d of 60 traces have several streams", several)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -150,6 +151,7 @@ func TestPromptsAreExact(t *testing.T) {
 					sum += count(m.Content)
 					text += m.Content
 				}
+				checkTurn(t, c, k, list)
 				if in := int(c.Turns[k].InputTokens); sum != in || count(text) != in {
 					t.Errorf("%s turn %d: messages of %d tokens, together %d, recorded %d", c.ID, k, sum, count(text), in)
 				}
@@ -171,6 +173,89 @@ func TestPromptsAreExact(t *testing.T) {
 			t.Errorf("%s begins like %s: %q", c.ID, before, first)
 		}
 		firsts[first] = c.ID
+	}
+}
+
+// checkTurn checks that the messages of a turn end with the user's, unless the turn adds nothing, and begin like those of
+// the turn before as far as their blocks are the same.
+func checkTurn(t *testing.T, c *bench.Conversation, k int, list []said) {
+	t.Helper()
+	shared := 0 // tokens
+	if k > 0 {
+		least := min(c.Turns[k-1].InputTokens, c.Turns[k].InputTokens)
+		shared = min(c.Turns[k].Script.(*script).strand.turns[k].shared, int(least)/64) * 64
+	}
+	if last := list[len(list)-1]; last.Role != "user" && int(c.Turns[k].InputTokens) > shared && len(list) > 1 { // or all is declared
+		t.Errorf("%s turn %d ends with a message of the %s", c.ID, k, last.Role)
+	}
+	if shared == 0 {
+		return
+	}
+	flat := func(list []said) (out string) {
+		for _, m := range list {
+			out += "\x00" + m.Role + "\x01" + m.Content
+		}
+		return out
+	}
+	before, now := flat(messages(t, &c.Turns[k-1])), flat(list)
+	same := 0
+	for same < min(len(before), len(now)) && before[same] == now[same] {
+		same++
+	}
+	kept := 0
+	for _, part := range strings.Split(now[:same], "\x00") {
+		_, text, _ := strings.Cut(part, "\x01")
+		kept += tokenizer.Builtin().Count(text)
+	}
+	if kept < shared {
+		t.Errorf("%s turn %d: the first %d tokens of the turn before are kept, want %d", c.ID, k, kept, shared)
+	}
+}
+
+// Blocks can stand one after the other in any order, with every tokenizer that divides the corpus at its words: the text
+// has as many tokens as its blocks, and no two traces have their first tokens in common.
+func TestJoints(t *testing.T) {
+	const chain, chains = 40, 500
+	opened := 0
+	for _, name := range []string{"builtin", "byte_level_gpt2", "byte_level_llama3", "wordpiece_bert", "unigram_t5"} {
+		tok, err := tokenizer.Builtin(), error(nil)
+		if name != "builtin" {
+			if tok, err = tokenizer.ReadFile(name, filepath.Join("..", "..", "tokenizer", "testdata", name+".json")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		texts, err := newBlockTexts(tok, 64, 3)
+		if err != nil {
+			t.Logf("%s: %v", name, err)
+			continue
+		}
+		opened++
+		r := rand.New(rand.NewPCG(5, 6))
+		for range chains {
+			out := []byte{'"'}
+			for k := range chain {
+				out = texts.appendBlock(out, r.IntN(1000), uint32(r.IntN(100_000)), k == 0 && texts.ring.Trims())
+			}
+			var text string
+			if err := json.Unmarshal(append(out, '"'), &text); err != nil {
+				t.Fatal(err)
+			}
+			if n := tok.Count(text); n != chain*64 {
+				t.Fatalf("%s: %d blocks have %d tokens, want %d", name, chain, n, chain*64)
+			}
+		}
+		begins := map[string]int{}
+		for trace := range 1000 {
+			first := texts.heads.at(uint64(trace))
+			head := string(texts.json[first.start : first.start+uint32(first.size)])
+			if before, taken := begins[head]; taken {
+				t.Errorf("%s: traces %d and %d begin with %q", name, before, trace, head)
+			}
+			begins[head] = trace
+		}
+	}
+	if opened < 3 {
+		t.Errorf("%d tokenizers were tried, want 3", opened)
 	}
 }
 
@@ -264,7 +349,17 @@ func BenchmarkAppendMessages(b *testing.B) {
 	}
 	c := openTraces(b, 1, Spec{}, record("A", turn(0, 2200*64, 10, 1, ids...)))[0]
 	buffer := make([]byte, 0, c.Turns[0].Script.Size())
-	for b.Loop() {
-		b.SetBytes(int64(len(c.Turns[0].Script.AppendMessages(buffer[:0], bench.Mark{}))))
-	}
+	written := c.Turns[0].Script.AppendMessages(nil, bench.Mark{})
+	b.Run("write", func(b *testing.B) {
+		b.SetBytes(int64(len(written)))
+		for b.Loop() {
+			c.Turns[0].Script.AppendMessages(buffer[:0], bench.Mark{})
+		}
+	})
+	b.Run("copy", func(b *testing.B) {
+		b.SetBytes(int64(len(written)))
+		for b.Loop() {
+			buffer = append(buffer[:0], written...)
+		}
+	})
 }

@@ -46,28 +46,28 @@ type window struct {
 	word  uint32 // that it begins with
 }
 
-// windows are all parts of the corpus of one length, in an order of their own.
-type windows struct {
-	list        []window
-	step, shift uint64 // number i of the order is window (shift + i·step) modulo their number
-}
+// windows are parts of the corpus of one length.
+type windows []window
 
 // at returns window i of the order. It visits all windows before it repeats one.
-func (w *windows) at(i uint64) *window {
-	n := uint64(len(w.list))
-	return &w.list[(w.shift+i%n*w.step)%n]
-}
+func (w windows) at(i uint64) *window { return &w[i%uint64(len(w))] }
 
-// order draws the order.
-func (w *windows) order(r *rand.Rand) {
-	n := len(w.list)
-	w.step, w.shift = 1, uint64(bench.Below(r, n))
+// ordered returns the windows in an order that is drawn: number i is window (shift + i·step) modulo their number.
+func (w windows) ordered(r *rand.Rand) windows {
+	n := len(w)
+	step, shift := 1, bench.Below(r, n)
 	for try := n/4 + bench.Below(r, n/2+1); try > 1; try-- {
 		if gcd(try, n) == 1 {
-			w.step = uint64(try)
-			return
+			step = try
+			break
 		}
 	}
+	out := make(windows, n)
+	for i := range out {
+		out[i] = w[shift]
+		shift = (shift + step) % n
+	}
+	return out
 }
 
 func gcd(a, b int) int {
@@ -98,17 +98,17 @@ func newBlockTexts(tok tokenizer.Tokenizer, block int, seed bench.Seed) (*blockT
 		head = headTokens
 	}
 	t.cut(head)
-	if len(t.heads.list) < leastWindows {
+	if len(t.heads) < leastWindows {
 		return nil, fmt.Errorf("the tokenizer divides the corpus at %d places into parts of %d tokens, and %d are needed; "+
-			"use another one (--tokenizer), for example builtin", len(t.heads.list), head, leastWindows)
+			"use another one (--tokenizer), for example builtin", len(t.heads), head, leastWindows)
 	}
 	if _, ok := ring.Following(0, 1); !ok {
 		return nil, fmt.Errorf("the tokenizer has no word of one token; use another one (--tokenizer), for example builtin")
 	}
 	r := seed.Rand(bench.StreamPromptCorpus)
-	t.heads.order(r)
-	if len(t.rests.list) > 0 {
-		t.rests.order(r)
+	t.heads = t.heads.ordered(r)
+	if len(t.rests) > 0 {
+		t.rests = t.rests.ordered(r)
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d %d ", seed, block) // never fails, nor do the others
@@ -148,9 +148,15 @@ func (t *blockTexts) cut(head int) {
 		}
 		return list
 	}
-	t.heads.list = find(head, func(word int) bool { return first[word] })
+	known := map[string]bool{} // the corpus has some texts several times
+	for _, w := range find(head, func(word int) bool { return first[word] }) {
+		if text := string(t.json[w.start : w.start+uint32(w.size)]); !known[text] {
+			known[text] = true
+			t.heads = append(t.heads, w)
+		}
+	}
 	if rest := t.block - head; rest > 0 {
-		t.rests.list = find(rest, func(int) bool { return true })
+		t.rests = find(rest, func(int) bool { return true })
 	}
 }
 
@@ -165,7 +171,7 @@ func (t *blockTexts) appendBlock(dst []byte, trace int, rank uint32, bare bool) 
 		part = part[1:]
 	}
 	dst = append(dst, part...)
-	if len(t.rests.list) == 0 {
+	if len(t.rests) == 0 {
 		return dst
 	}
 	rest := t.rests.at(uint64(trace)*traceStride + uint64(rank))
@@ -180,12 +186,18 @@ const traceStride = 2_147_483_647
 // same name gives the same text.
 func (t *blockTexts) appendTail(dst []byte, name string, n int, bare bool) []byte {
 	sum := sha256.Sum256([]byte(name))
-	start := t.heads.at(binary.BigEndian.Uint64(sum[:8])).word
-	text, _ := t.ring.Following(int(start), n) // there are words of one token
-	if bare {
-		text = text[1:]
+	at := binary.BigEndian.Uint64(sum[:8])
+	for i := range uint64(len(t.heads)) {
+		text, ok := t.ring.Following(int(t.heads.at(at+i).word), n)
+		if !ok {
+			continue // a long word stands where the text would have to end
+		}
+		if bare {
+			text = text[1:]
+		}
+		return appendInside(dst, text)
 	}
-	return appendInside(dst, text)
+	return dst
 }
 
 // appendInside appends a text as it stands inside a JSON string.
