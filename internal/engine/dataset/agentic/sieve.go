@@ -87,6 +87,9 @@ func (s *sieve) Record() []byte {
 	return s.out
 }
 
+// Drop implements [file.Sieve].
+func (s *sieve) Drop() { *s = *newSieve() }
+
 // digest returns the SHA-256 of the bytes of the record.
 func (s *sieve) digest() []byte { return s.sum.Sum(nil) }
 

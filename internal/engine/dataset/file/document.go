@@ -205,6 +205,9 @@ func (d *document) scan(depth int) error {
 		d.skip(n)
 		switch {
 		case d.size > d.most:
+			if d.sieve != nil {
+				d.sieve.Drop()
+			}
 			return fmt.Errorf("the record is longer than %d MiB", d.most>>20)
 		case done:
 			return nil

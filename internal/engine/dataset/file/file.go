@@ -59,6 +59,8 @@ type Sieve interface {
 	Write(part []byte)
 	// Record returns what stands for the record that was written since the last call, valid until the next Write.
 	Record() []byte
+	// Drop forgets a record that is too long, and frees the memory that it has taken.
+	Drop()
 }
 
 // Check checks the options without opening a file.

@@ -132,13 +132,16 @@ func (l *lines) sifted() ([]byte, error) {
 		if !full {
 			part = bytes.TrimRight(part, " \t\r\n")
 		}
-		if size += len(part); size <= l.most {
+		before := size
+		switch size += len(part); {
+		case size <= l.most:
 			l.sieve.Write(part)
+		case before <= l.most:
+			l.sieve.Drop()
 		}
 		switch {
 		case full:
 		case size > l.most && (err == nil || errors.Is(err, io.EOF)):
-			l.sieve.Record()
 			return nil, &RecordError{Err: fmt.Errorf("the line is longer than %d MiB", l.most>>20)}
 		default:
 			return l.sieve.Record(), err
