@@ -223,7 +223,7 @@ func (p *Played) failures(r *Rules) ValidityCheck {
 
 func (p *Played) lanes(r *Rules) ValidityCheck {
 	need := int(math.Ceil(r.Lanes * float64(r.Concurrency)))
-	share := p.Replay.busy(r.Concurrency, need, p.From, p.Until)
+	share := p.Replay.busy(need, p.From, p.Until)
 	return bounded("lanes", share, r.Lanes, true, "share",
 		fmt.Sprintf("for %s %% of the time at least %d of %s played a session", view.Figure(100*share), need, view.Plural(r.Concurrency, "lane")))
 }
@@ -286,8 +286,8 @@ type Replay struct {
 	answers, whole              int64 // with their tokens; of the length that was asked for
 	prompts, alike              int64 // counted twice; with about the same result
 	first, last                 time.Duration
-	plays                       map[string]*playSpan // by the correlation id of the root
-	seconds                     []bool               // of the run: those with an event
+	plays                       map[int64]*playSpan // by session
+	seconds                     []bool              // of the run: those with an event
 }
 
 // NewReplay returns an empty Replay for a phase that plays recorded sessions, else nil.
@@ -299,7 +299,10 @@ func NewReplay(plays bool) *Replay {
 }
 
 // playSpan is the time from the first request of a session to its last answer.
-type playSpan struct{ from, until time.Duration }
+type playSpan struct {
+	lane        int
+	from, until time.Duration
+}
 
 // Observe adds a record. Requests that the end of the phase cut off are in flight, and did not fail.
 func (r *Replay) Observe(rec *bench.Record) {
@@ -329,20 +332,16 @@ func (r *Replay) Observe(rec *bench.Record) {
 
 // span extends the session of a record.
 func (r *Replay) span(rec *bench.Record) {
-	root := rec.CorrelationID
-	if rec.Lineage != nil {
-		root = rec.Lineage.Root
-	}
 	s := &rec.Stamps
 	end := max(s.Start, s.End)
 	if r.plays == nil {
-		r.plays, r.first = map[string]*playSpan{}, s.Start
+		r.plays, r.first = map[int64]*playSpan{}, s.Start
 	}
 	r.first, r.last = min(r.first, s.Start), max(r.last, end)
-	p := r.plays[root]
+	p := r.plays[rec.SessionNum]
 	if p == nil {
-		p = &playSpan{s.Start, end}
-		r.plays[root] = p
+		p = &playSpan{rec.Lane, s.Start, end}
+		r.plays[rec.SessionNum] = p
 	}
 	p.from, p.until = min(p.from, s.Start), max(p.until, end)
 }
@@ -403,41 +402,31 @@ func (r *Replay) silence(from, until time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// busy returns the share of the time in which at least need of the lanes play a session. A session that was not followed
-// by another one lasts to the end: its next request was due later.
-func (r *Replay) busy(lanes, need int, from, until time.Duration) float64 {
-	if until <= from || lanes < 1 {
+// busy returns the share of the time in which at least need lanes play a session. A session that was not followed by
+// another one of its lane lasts to the end: its next request was due later.
+func (r *Replay) busy(need int, from, until time.Duration) float64 {
+	if until <= from {
 		return 0
 	}
-	all := make([]*playSpan, 0, len(r.plays))
+	lanes := map[int][]*playSpan{}
 	for _, p := range r.plays {
-		all = append(all, p)
+		lanes[p.lane] = append(lanes[p.lane], p)
 	}
-	slices.SortFunc(all, func(a, b *playSpan) int { return cmp.Compare(a.from, b.from) })
 	type edge struct {
 		at time.Duration
 		by int
 	}
 	var edges []edge
-	var ends []time.Duration // of the last session of each lane
-	for i, p := range all {
-		edges = append(edges, edge{p.from, 1})
-		if i < lanes {
-			ends = append(ends, p.until)
-			continue
-		}
-		before := -1 // the lane that became free last
-		for k, end := range ends {
-			if end <= p.from && (before < 0 || end > ends[before]) {
-				before = k
+	for _, plays := range lanes {
+		slices.SortFunc(plays, func(a, b *playSpan) int { return cmp.Compare(a.from, b.from) })
+		edges = append(edges, edge{plays[0].from, 1})
+		for i, next := range plays[1:] {
+			if ended := plays[i].until; ended < next.from {
+				edges = append(edges, edge{ended, -1}, edge{next.from, 1})
 			}
 		}
-		if before >= 0 {
-			edges = append(edges, edge{ends[before], -1})
-			ends[before] = p.until
-		}
 	}
-	slices.SortFunc(edges, func(a, b edge) int { return int(a.at - b.at) })
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 	active, since, sum := 0, from, time.Duration(0)
 	for _, e := range append(edges, edge{until, 0}) {
 		at := min(max(e.at, from), until)

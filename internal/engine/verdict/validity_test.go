@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func replayed(lane, second int) *bench.Record {
 	start := time.Duration(second+1) * time.Second
 	tokens := func(n bench.Tokens) *bench.Tokens { return &n }
 	return &bench.Record{
-		CorrelationID: fmt.Sprint("lane", lane), Stamps: bench.Stamps{Start: start, End: start + time.Second},
+		Lane: lane + 1, SessionNum: int64(lane), Stamps: bench.Stamps{Start: start, End: start + time.Second},
 		Content: bench.Content{RequestedTokens: 10}, ClientInput: tokens(10_000),
 		Answer: bench.Answer{Usage: &bench.Usage{Input: tokens(10_040), Output: tokens(10)}, Chunks: []bench.Chunk{{At: start + time.Second/2}}},
 	}
@@ -78,7 +77,7 @@ func TestValidity(t *testing.T) {
 		{"duration", nil, func(r *Rules, _ *Played) { r.Duration = 101 * time.Second }},
 		{"client", nil, func(_ *Rules, p *Played) { p.Client = Invalid }},
 		{"client", nil, func(_ *Rules, p *Played) { p.Client = Unknown }},
-		{"lanes", func(i int, rec *bench.Record) bool { return i >= 10 || rec.CorrelationID == "lane0" }, nil},
+		{"lanes", func(i int, rec *bench.Record) bool { return i >= 10 || rec.Lane == 1 }, nil},
 		{"primed", nil, func(_ *Rules, p *Played) {
 			rec := replayed(0, 1)
 			rec.Answer.Failure = &bench.Failure{Class: bench.ServerError}
@@ -110,12 +109,16 @@ func TestValidity(t *testing.T) {
 // TestBusyLanes: a lane is busy from its first request to the end of the session that no other one follows.
 func TestBusyLanes(t *testing.T) {
 	var r Replay
-	for id, at := range map[string][2]time.Duration{"a": {0, 40}, "b": {10, 100}, "c": {60, 70}} {
-		r.Observe(&bench.Record{CorrelationID: id, Stamps: bench.Stamps{Start: (at[0] + 1) * time.Second, End: (at[1] + 1) * time.Second}})
+	for session, at := range [][2]time.Duration{{0, 40}, {10, 100}, {60, 70}} {
+		lane := 1 + session%2 // the third session follows the first one
+		r.Observe(&bench.Record{
+			Lane: lane, SessionNum: int64(session),
+			Stamps: bench.Stamps{Start: (at[0] + 1) * time.Second, End: (at[1] + 1) * time.Second},
+		})
 	}
 	from, until := time.Second, 101*time.Second
 	for need, want := range []float64{1, 1, 0.7} { // both from 10 to 40 and from 60 on
-		if got := r.busy(2, need, from, until); got != want {
+		if got := r.busy(need, from, until); got != want {
 			t.Errorf("%d lanes for %v of the time, want %v", need, got, want)
 		}
 	}
