@@ -13,6 +13,9 @@ import (
 // arrivals of 30 ms at 2,000 sessions per second.
 const lookaheadSessions = 64
 
+// lookaheadRecorded is the same of recorded sessions, which take minutes, and some hundred kilobytes of memory.
+const lookaheadRecorded = 8
+
 // pump prepares sessions before they are due, and holds those that wait to be started, in
 // the order in which they were drawn. takeSession may be called from anywhere.
 type pump struct {
@@ -24,7 +27,7 @@ type pump struct {
 	unread  *latch             // no session is needed any more
 	dry     func(why error)    // tells the phase that no session can be drawn any more
 
-	prepared chan *session // a queue with room for lookaheadSessions; only a holder of drawing sends
+	prepared chan *session // a queue with room for those that are drawn ahead; only a holder of drawing sends
 	low      chan struct{} // buffered 1: the pool is half empty
 
 	using   sync.RWMutex // held while sessions are taken that may be put back
@@ -35,9 +38,13 @@ type pump struct {
 }
 
 func newPump(e *sessionEnv, k *stock, dry func(why error)) *pump {
+	ahead := lookaheadSessions
+	if e.lanes != nil {
+		ahead = lookaheadRecorded
+	}
 	return &pump{
 		stock: k, table: e.timetable(), prepare: func(s *session) { s.prepareFirst(e) }, unread: e.unread, dry: dry,
-		prepared: make(chan *session, lookaheadSessions), low: make(chan struct{}, 1),
+		prepared: make(chan *session, ahead), low: make(chan struct{}, 1),
 		owns: e.phase.Owns, left: e.phase.SessionBound(), bound: e.phase.Undivided().SessionBound(),
 	}
 }
@@ -150,7 +157,7 @@ func (a *pump) hasMore() bool {
 func (a *pump) popPrepared() *session {
 	select {
 	case s := <-a.prepared:
-		if len(a.prepared) <= lookaheadSessions/2 {
+		if len(a.prepared) <= cap(a.prepared)/2 {
 			select {
 			case a.low <- struct{}{}:
 			default:
