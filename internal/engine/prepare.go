@@ -248,7 +248,7 @@ func (x *prepared) recordSamples(env *environment) collect.RunObserver {
 // readServerMetrics begins to read the metrics of servers and accelerators, if the plan asks for it.
 func (x *prepared) readServerMetrics(env *environment) collect.RunObserver {
 	m, g := &x.plan.ServerMetrics, &x.plan.GPUTelemetry
-	if len(m.Targets) == 0 && !g.Reads() {
+	if !m.Reads() && !g.Reads() {
 		return collect.RunObserver{}
 	}
 	lines, err := x.files.ServerMetricsLines()
@@ -256,7 +256,7 @@ func (x *prepared) readServerMetrics(env *environment) collect.RunObserver {
 		x.warnings.add("server-metrics-incomplete", err.Error())
 	}
 	to := telemetry.Start(telemetry.Options{
-		Targets: slices.Concat(m.Targets, g.Targets), Transport: env.connections(x.plan, x.clock), Clock: x.clock, Period: m.Period, Slice: m.Slice,
+		Targets: slices.Concat(m.Targets, g.Targets), Discover: m.Discover, Transport: env.connections(x.plan, x.clock), Clock: x.clock, Period: m.Period, Slice: m.Slice,
 		Formats: m.Formats, Servers: m.Servers, Secrets: env.secrets, Log: env.notify.log, Lines: lines,
 		Devices: telemetry.DeviceOptions{Period: g.Period, Local: g.Local, Select: g.Devices, Extra: g.Extra, Lines: x.deviceLines()},
 	})

@@ -65,7 +65,10 @@ func appendPages(in *input, servers []reached, path string, urls []secret.URL) [
 		if list != nil && i < len(list.Items) {
 			s.Node, s.At, s.Section = list.Items[i], list.Items[i].Place, list.Items[i]
 		}
-		servers = appendServer(in, servers, s, u)
+		if strings.HasPrefix(u.Reveal(), secret.TargetsFile) {
+			continue // what it lists is checked when a connection is opened
+		}
+		servers = appendServer(in, servers, s, secret.NewURL(strings.TrimPrefix(u.Reveal(), secret.EveryAddress)))
 	}
 	return servers
 }

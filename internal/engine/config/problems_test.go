@@ -226,6 +226,8 @@ var problemRows = []struct{ name, members, want string }{
 	{"metrics formats", `serverMetrics: {formats: [json, xml]}`, "#/benchmark/serverMetrics/formats/1 bad-enum"},
 	{"metrics format given twice", `serverMetrics: {formats: [json, JSON]}`, "#/benchmark/serverMetrics/formats/1 conflict"},
 	{"metrics interval", `serverMetrics: {interval: 0}`, "#/benchmark/serverMetrics/interval out-of-range"},
+	{"metrics targets file", `serverMetrics: {urls: ["file_sd:/no/such/file"]}`, "#/benchmark/serverMetrics/urls/0 file-not-allowed"},
+	{"metrics at each address", `serverMetrics: {urls: ["dns+http://vllm/metrics"]}`, "#/benchmark/serverMetrics/urls/0 out-of-range"},
 	{"metrics map", `serverMetrics: {map: /no/such/file}`, "#/benchmark/serverMetrics/map file-not-allowed"},
 	{"metrics discovery", `serverMetrics: {discovery: {mode: kubernetes}}`, "#/benchmark/serverMetrics/discovery/mode unsupported-feature"},
 	{"otel", `otel: {metrics_url: "ftp://h"}`, "#/benchmark/otel/metrics_url out-of-range"},

@@ -2,9 +2,11 @@ package config
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 )
 
 const serverMetricsPath = "benchmark.serverMetrics"
@@ -30,6 +32,11 @@ func checkServerMetrics(in *input, s *ServerMetrics) {
 	const urls = serverMetricsPath + ".urls"
 	if off := in.At(serverMetricsPath + ".enabled"); !s.Enabled && off != nil && off.Flag != "" && in.Has(urls) && in.At(urls).Flag != "" {
 		in.Conflict(urls, "conflicts with --no-server-metrics; use only one of them")
+	}
+	for i, u := range s.URLs {
+		if name, ok := strings.CutPrefix(u.Reveal(), secret.TargetsFile); ok {
+			checkFile(in, urls+"."+strconv.Itoa(i), name)
+		}
 	}
 	if s.Map != nil {
 		checkFile(in, serverMetricsPath+".map", *s.Map)

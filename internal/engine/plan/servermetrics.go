@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,20 +15,20 @@ import (
 	"aiperfd/internal/engine/telemetry/servermap"
 )
 
-// ServerMetrics describes what is read of the metrics of servers. Without targets nothing is.
+// ServerMetrics describes what is read of the metrics of servers.
 type ServerMetrics struct {
-	Targets []telemetry.Target // hold secrets
-	Period  time.Duration
-	Formats []string           // of the files
-	Slice   time.Duration      // length of time slices; 0 = none
-	Servers []servermap.Server // that the user has described
+	Targets  []telemetry.Target    // hold secrets
+	Discover []telemetry.Discovery // hold secrets
+	Period   time.Duration
+	Formats  []string           // of the files
+	Slice    time.Duration      // length of time slices; 0 = none
+	Servers  []servermap.Server // that the user has described
 }
 
-// Paths of pages of metrics.
-const (
-	metricsPath       = "/metrics"
-	secondMetricsPath = "/prometheus/metrics" // trtllm-serve has JSON under the first
-)
+// Reads reports whether anything is read.
+func (m *ServerMetrics) Reads() bool { return len(m.Targets) > 0 || len(m.Discover) > 0 }
+
+const secondMetricsPath = "/prometheus/metrics" // trtllm-serve has JSON under the first
 
 // compileServerMetrics compiles the targets: the servers under test, and those that the document names.
 func compileServerMetrics(c *compiler, p *Plan) {
@@ -52,7 +53,7 @@ func compileServerMetrics(c *compiler, p *Plan) {
 
 // addMetricsOf adds the page of a server under test, if it has none yet.
 func addMetricsOf(p *Plan, t *Target) {
-	if metricsAt(p, t.URL) != nil {
+	if p.ServerMetrics.under(t.URL) >= 0 {
 		return
 	}
 	h := http.Header{}
@@ -74,15 +75,12 @@ func addMetricsOf(p *Plan, t *Target) {
 	p.ServerMetrics.Targets = append(p.ServerMetrics.Targets, out)
 }
 
-// metricsAt returns the target whose first page is at the authority of a URL; nil = there is none.
-func metricsAt(p *Plan, u *url.URL) *telemetry.Target {
-	for i := range p.ServerMetrics.Targets {
-		t := &p.ServerMetrics.Targets[i]
-		if first := t.Candidates[0]; !t.Apart && first.Scheme == u.Scheme && strings.EqualFold(first.Host, u.Host) {
-			return t
-		}
-	}
-	return nil
+// under returns the index of the server under test whose first page is at the authority of a URL; < 0 = there is none.
+func (m *ServerMetrics) under(u *url.URL) int {
+	return slices.IndexFunc(m.Targets, func(t telemetry.Target) bool {
+		first := t.Candidates[0]
+		return !t.Apart && first.Scheme == u.Scheme && strings.EqualFold(first.Host, u.Host)
+	})
 }
 
 // MetricsPage returns a page of metrics by its URL, or by that of the server, which is none of those under test. ok =
@@ -119,13 +117,31 @@ func MetricsPage(named secret.URL) (page telemetry.Target, ok bool) {
 // addMetricsPage adds a page that the document names. The credentials of the servers under test go to none
 // but themselves.
 func addMetricsPage(c *compiler, p *Plan, named secret.URL) {
-	out, ok := MetricsPage(named)
-	if !ok {
+	if name, ok := strings.CutPrefix(named.Reveal(), secret.TargetsFile); ok {
+		p.ServerMetrics.Discover = append(p.ServerMetrics.Discover, c.listedPages(name))
+		return
+	}
+	address, everyAddress := strings.CutPrefix(named.Reveal(), secret.EveryAddress)
+	out, ok := MetricsPage(secret.NewURL(address))
+	switch {
+	case !ok:
 		c.problem("serverMetrics/urls", "out-of-range", "%s: must be an http or https URL", named)
+		return
+	case everyAddress:
+		if i := p.ServerMetrics.under(out.Candidates[0]); i >= 0 { // the page of one of its processes, whichever answers
+			same := p.ServerMetrics.Targets[i]
+			out.Host, out.Apart = same.Host, false
+			if out.Header == nil {
+				out.Header = same.Header
+			}
+			p.ServerMetrics.Targets = slices.Delete(p.ServerMetrics.Targets, i, i+1)
+		}
+		p.ServerMetrics.Discover = append(p.ServerMetrics.Discover, telemetry.AtEachAddress(out, lookUpEvery))
 		return
 	}
 	u := out.Candidates[0]
-	if same := metricsAt(p, u); same != nil {
+	if i := p.ServerMetrics.under(u); i >= 0 {
+		same := &p.ServerMetrics.Targets[i]
 		if u.Path == "" || u.Path == "/" || u.Path == metricsPath {
 			same.Given = true
 			return

@@ -57,7 +57,7 @@ func (r *Recorder) Devices() *gpu.Report {
 	var pages []gpu.Page
 	var sources []diagnose.Source
 	wanted := false
-	for _, t := range r.targets {
+	for _, t := range r.all() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		answered := len(t.history.Scrapes) > 0
@@ -119,12 +119,12 @@ func (r *Recorder) examine(pages []gpu.Page, sources []diagnose.Source, w window
 
 // anyServer reports whether a server under test is read.
 func (r *Recorder) anyServer() bool {
-	return slices.ContainsFunc(r.targets, func(t *target) bool { return !t.devices })
+	return len(r.finders) > 0 || slices.ContainsFunc(r.all(), func(t *target) bool { return !t.devices })
 }
 
 // refreshed reports whether the exporters that refresh often enough to be waited for have done so since a time.
 func (r *Recorder) refreshed(since time.Duration) bool {
-	return !slices.ContainsFunc(r.targets, func(t *target) bool {
+	return !slices.ContainsFunc(r.all(), func(t *target) bool {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		return t.devices && t.awaits(since)

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"sync"
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/telemetry/diagnose"
 	"aiperfd/internal/engine/telemetry/gpu"
 	"aiperfd/internal/engine/telemetry/window"
@@ -24,6 +24,7 @@ type target struct {
 	devices  bool              // its page is that of an exporter of accelerators
 	client   *transport.Client // nil = it is no page: a program or the files of a driver are read
 	host     string
+	at       netip.Addr // to which its connections lead; invalid = where the name leads
 	header   http.Header
 	asked    chan chan<- *target // buffered 1; requests for a scrape now, each answered by the target
 	marked   chan struct{}       // buffered 1; like asked, but nobody waits
@@ -46,13 +47,16 @@ type target struct {
 
 func newTarget(r *Recorder, o *Target) *target {
 	client := r.client
-	if o.Apart {
+	switch {
+	case o.At.IsValid():
+		client = r.pinned(o.At, o.Apart)
+	case o.Apart:
 		client = r.apart
 	}
 	return &target{
 		client: client, recorder: r, given: o.Given, devices: o.Devices, host: o.Host, header: o.Header, candidates: o.Candidates, looking: true,
 		asked: make(chan chan<- *target, 1), marked: make(chan struct{}, 1),
-		shown: redact.URL(o.Candidates[0].String()), state: diagnose.Unreachable,
+		at: o.At, shown: o.label(), state: diagnose.Unreachable,
 		history: window.NewHistory(r.o.Secrets.String),
 	}
 }
@@ -129,7 +133,7 @@ func (t *target) scrape(ctx context.Context, pinned bool) {
 		if t.looking && problem.state == diagnose.NotPrometheus && len(t.candidates) > 1 {
 			t.candidates = t.candidates[1:]
 			t.mu.Lock()
-			t.shown = redact.URL(t.candidates[0].String())
+			t.shown = (&Target{Candidates: t.candidates, At: t.at}).label()
 			t.mu.Unlock()
 			continue
 		}

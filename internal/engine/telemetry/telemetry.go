@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"sync"
@@ -57,11 +58,14 @@ type Target struct {
 	Apart bool
 	// Devices means that the page is that of an exporter of accelerators.
 	Devices bool
+	// At is the address to which connections lead, whatever the name in the URL; invalid = those of the name.
+	At netip.Addr
 }
 
 // Options configure a [Recorder].
 type Options struct {
-	Targets   []Target          // may be empty if there are local devices
+	Targets   []Target          // may be empty if there are discoveries or local devices
+	Discover  []Discovery       // find further targets
 	Transport transport.Options // of the run; connections are not shared with it
 	Clock     bench.Clock
 	Period    time.Duration      // > 0
@@ -81,10 +85,13 @@ type Recorder struct {
 	apart   *transport.Client // for targets that are none of the servers under test
 	cancel  context.CancelFunc
 	working sync.WaitGroup
-	targets []*target
+	finders []*finder
 	began   time.Duration
 
+	connections transport.Options // of the clients
+
 	mu      sync.Mutex
+	targets []*target     // guarded by mu; only appended to
 	phases  []phase       // guarded by mu
 	settled time.Duration // guarded by mu; when the servers counted nothing more after the last phase; 0 = unknown
 	ended   time.Duration // guarded by mu; 0 = not yet
@@ -116,7 +123,7 @@ func newRecorder(o Options) *Recorder {
 	t := o.Transport
 	t.Reuse, t.Streaming, t.Trace, t.MaxIdle = transport.Pooled, false, false, 1
 	t.HeadersTimeout, t.IdleTimeout, t.TotalTimeout = 0, 0, 0
-	return &Recorder{o: o, client: transport.New(t), apart: transport.New(alone(t)), began: o.Clock.Now()}
+	return &Recorder{o: o, connections: t, client: transport.New(t), apart: transport.New(alone(t)), began: o.Clock.Now()}
 }
 
 // Start begins to read the targets.
@@ -131,16 +138,30 @@ func Start(o Options) *Recorder {
 		r.deviceLines = &lineWriter{out: o.Devices.Lines}
 	}
 	for i := range o.Targets {
-		one := newTarget(r, &o.Targets[i])
-		r.targets = append(r.targets, one)
-		r.working.Go(func() { one.run(ctx) })
+		r.add(ctx, newTarget(r, &o.Targets[i]))
+	}
+	for i := range o.Discover {
+		one := &finder{Discovery: o.Discover[i]}
+		r.finders = append(r.finders, one)
+		one.look(ctx, r)
+		r.working.Go(func() { one.run(ctx, r) })
 	}
 	if o.Devices.Local != "" {
 		one := newLocal(r)
+		r.mu.Lock()
 		r.targets = append(r.targets, one)
+		r.mu.Unlock()
 		r.working.Go(func() { one.runLocal(ctx) })
 	}
 	return r
+}
+
+// add begins to read a page.
+func (r *Recorder) add(ctx context.Context, t *target) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.targets = append(r.targets, t)
+	r.working.Go(func() { t.run(ctx) })
 }
 
 // alone returns the options of connections to a server that is not under test.
@@ -159,6 +180,11 @@ func (r *Recorder) Close() error {
 	r.working.Wait()
 	r.client.Close()
 	r.apart.Close()
+	for _, t := range r.all() {
+		if t.at.IsValid() {
+			t.client.Close()
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = r.o.Clock.Now()
@@ -178,9 +204,10 @@ func (r *Recorder) Sync(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	patience := firstSync
-	done := make(chan *target, len(r.targets)) // one for each target, so that none waits
+	targets := r.all()
+	done := make(chan *target, len(targets)) // one for each target, so that none waits
 	waiting := make(map[*target]bool)
-	for _, t := range r.targets {
+	for _, t := range targets {
 		if t.given {
 			patience = givenSync
 		}
@@ -209,7 +236,7 @@ func (r *Recorder) Sync(ctx context.Context) {
 func (r *Recorder) Requests(ctx context.Context) (n float64, known bool) {
 	r.Sync(ctx)
 	m := r.moment()
-	for _, t := range r.targets {
+	for _, t := range r.all() {
 		t.mu.Lock()
 		latest := diagnose.NewLatest(diagnose.Source{URL: t.shown, History: t.history, Servers: r.detect(t.history)},
 			window.Window{From: r.began, To: m.now})
@@ -228,7 +255,7 @@ func (r *Recorder) Requests(ctx context.Context) (n float64, known bool) {
 
 // fetches returns how many scrapes have succeeded.
 func (r *Recorder) fetches() (n int) {
-	for _, t := range r.targets {
+	for _, t := range r.all() {
 		n += t.fetches()
 	}
 	return n
@@ -236,7 +263,7 @@ func (r *Recorder) fetches() (n int) {
 
 // Mark asks for a scrape at a bound of a phase, without waiting for it.
 func (r *Recorder) Mark() {
-	for _, t := range r.targets {
+	for _, t := range r.all() {
 		select {
 		case t.marked <- struct{}{}:
 		default: // it was asked for already
@@ -284,7 +311,7 @@ func (r *Recorder) Settle(ctx context.Context) {
 
 // slowest returns the duration of the longest of the last scrapes.
 func (r *Recorder) slowest() (d time.Duration) {
-	for _, t := range r.targets {
+	for _, t := range r.all() {
 		t.mu.Lock()
 		d = max(d, t.last)
 		t.mu.Unlock()
@@ -294,7 +321,7 @@ func (r *Recorder) slowest() (d time.Duration) {
 
 // counted returns the sum of the servers' counts of requests and of generated tokens.
 func (r *Recorder) counted() (sum float64) {
-	for _, t := range r.targets {
+	for _, t := range r.all() {
 		sum += t.counted()
 	}
 	return sum
@@ -390,7 +417,7 @@ func (r *Recorder) report(pages func([]diagnose.Source) *diagnose.Pages) *diagno
 	m := r.moment()
 	out := &diagnose.Server{Targets: []diagnose.Target{}, Phases: []diagnose.Phase{}}
 	sources, targets := []diagnose.Source{}, []diagnose.Source{}
-	for _, t := range r.targets {
+	for _, t := range r.all() {
 		if t.devices {
 			continue
 		}
@@ -400,6 +427,11 @@ func (r *Recorder) report(pages func([]diagnose.Source) *diagnose.Pages) *diagno
 		if len(t.history.Scrapes) > 0 {
 			one := diagnose.Source{URL: t.shown, History: t.history, Servers: r.detect(t.history)}
 			sources, targets = append(sources, one.Split()...), append(targets, one)
+		}
+	}
+	for _, f := range r.finders {
+		if d, ok := f.describe(r); ok {
+			out.Targets = append(out.Targets, d)
 		}
 	}
 	if len(sources) == 0 {
@@ -501,7 +533,7 @@ func (m *moment) pages(sources []diagnose.Source) *diagnose.Pages {
 		}
 	}
 	out.Profiling = profiling
-	for _, t := range m.r.targets {
+	for _, t := range m.r.all() {
 		if !t.devices {
 			out.Configured = append(out.Configured, t.shown)
 		}

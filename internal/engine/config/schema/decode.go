@@ -301,7 +301,7 @@ func (f Target) list(n *tree.Node, v reflect.Value) bool {
 	for i, item := range n.Items {
 		at := Join(f.Path, strconv.Itoa(i))
 		f.Given[at] = item
-		f.value(item, v.Index(i), Field{}, at) // the row is that of the list
+		f.value(item, v.Index(i), Field{Form: f.Row.Form}, at) // the limits of the row are those of the list
 	}
 	return true
 }
@@ -333,6 +333,8 @@ func (f Target) url(n *tree.Node, to *secret.URL) bool {
 		parse = secret.ParseMLflow
 	case "collector":
 		parse = secret.ParseCollector
+	case "page":
+		parse = secret.ParsePage
 	}
 	u, requirement := parse(raw)
 	if requirement == "" && slices.ContainsFunc(n.Secrets, func(s string) bool { return confidential && strings.Contains(u.String(), s) }) {

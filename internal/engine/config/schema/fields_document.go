@@ -145,7 +145,7 @@ func documentFields() []section {
 				Lacks: []Lack{{Name: "discovery", What: "discovery of server metrics in Kubernetes",
 					Off: `{"mode":"auto","labelSelector":null,"namespace":null,"timeoutSeconds":30}`}}},
 			{Path: "enabled", Value: true, Flags: "--no-server-metrics"},
-			{Path: "urls", MaxLength: 100, Forms: []Form{FormElement}, Flags: "--server-metrics"},
+			{Path: "urls", MaxLength: 100, Form: "page", Forms: []Form{FormElement}, Flags: "--server-metrics"},
 			{Path: "formats", Value: []string{"json", "csv"}, Forms: []Form{FormElement}},
 			{Path: "interval", Value: 1.0, Least: new(0.001), Most: new(300.0), Flags: "--server-metrics-interval"},
 			{Path: "map", MinLength: 1, Form: "file", Flags: "--server-metrics-map"},

@@ -68,6 +68,34 @@ func ParseMLflow(raw string) (u URL, requirement string) {
 	return ParseCollector(raw)
 }
 
+// Prefixes of pages of metrics that are found while a run goes on.
+const (
+	EveryAddress = "dns+"     // before a URL: a page at each address to which its name leads
+	TargetsFile  = "file_sd:" // before the path of a file that lists pages
+)
+
+// ParsePage is [ParseURL] for a page of metrics, or for what finds pages.
+func ParsePage(raw string) (u URL, requirement string) {
+	if name, ok := strings.CutPrefix(raw, TargetsFile); ok {
+		if name == "" {
+			return URL{}, "must be " + TargetsFile + "PATH"
+		}
+		return NewURL(raw), ""
+	}
+	address, ok := strings.CutPrefix(raw, EveryAddress)
+	if !ok {
+		return ParseURL(raw)
+	}
+	page, err := url.Parse(address)
+	if err != nil || page.Scheme != "http" && page.Scheme != "https" || page.Port() == "" {
+		return URL{}, "must be a URL like " + EveryAddress + "http://vllm.default.svc:8000/metrics"
+	}
+	if requirement = checkURL(address); requirement != "" {
+		return URL{}, requirement
+	}
+	return NewURL(raw), ""
+}
+
 // ParseProxy is [ParseURL] for the URL of a proxy.
 func ParseProxy(raw string) (u URL, requirement string) { return parsed(raw, checkProxy) }
 
