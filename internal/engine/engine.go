@@ -29,6 +29,7 @@ type Engine struct {
 	ids   sequence
 	// memory bounds the memory of the responses of all runs together.
 	memory   *transport.Memory
+	history  *collect.History // of what runs have sent
 	health   *health
 	watchdog *watchdog
 }
@@ -49,7 +50,7 @@ func New(o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		opts: o, memory: transport.NewMemory(responseMemory(os.DirFS("/"), debug.SetMemoryLimit(-1))),
-		health: newHealth(), watchdog: newWatchdog(),
+		health: newHealth(), history: collect.NewHistory(), watchdog: newWatchdog(),
 	}
 	e.queue = queue.New(queue.Options[*job]{
 		Backing: queue.Backing{Store: o.Store, Publisher: o.Publisher, Fault: e.storeFault},

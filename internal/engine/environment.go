@@ -32,6 +32,7 @@ type environment struct {
 	part      Part                                      // of a larger run; nil = the run is a whole
 
 	memory   *transport.Memory // of the responses of all runs; nil = without bound
+	history  *collect.History  // of what runs have sent
 	watchdog *watchdog
 }
 

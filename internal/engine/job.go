@@ -142,7 +142,7 @@ func (j *job) environment(ctx context.Context, lines *results.Log, log zerolog.L
 	return &environment{
 		id: j.item.ID(), dir: j.dir(), secrets: j.secrets, opts: &j.engine.opts, cancel: j.cancels, live: j.live,
 		twin: j.twin, part: j.part, awaitIdle: j.awaitIdle,
-		memory: j.engine.memory, watchdog: j.engine.watchdog,
+		memory: j.engine.memory, history: j.engine.history, watchdog: j.engine.watchdog,
 		notify: notifications{
 			log: log, note: lines.Add, publish: j.item.PublishPhase,
 			status:        func(text string) { j.setStatus(ctx, log, zerolog.InfoLevel, text) },

@@ -81,6 +81,8 @@ type prepared struct {
 	samples *samples.Recorder // of single requests
 	// jobs collects the plays of recorded sessions; nil = the dataset has none.
 	jobs *agents.Jobs
+	// carried counts what earlier runs have sent; nil = it is not known.
+	carried *collect.Carried
 }
 
 // prepare does everything that may be slow before the first request: servers, tokenizers,
@@ -200,6 +202,7 @@ func (x *prepared) observe(env *environment) {
 	x.mlflow = new(experiment)
 	for _, o := range []collect.RunObserver{
 		collect.NewRepeats(x.plan.CacheBust),
+		findCarried(x.plan, env, &x.carried),
 		x.recordSeries(env),
 		x.recordSamples(env),
 		x.readServerMetrics(env),
@@ -218,6 +221,16 @@ func (x *prepared) observe(env *environment) {
 		}
 	}
 	env.live.senders.Store(&x.senders)
+}
+
+// findCarried finds out which prompts earlier runs have sent to the servers.
+func findCarried(p *plan.Plan, env *environment, to **collect.Carried) collect.RunObserver {
+	var servers []string
+	for i := range p.Targets {
+		servers = append(servers, p.Targets[i].Address)
+	}
+	*to = env.history.Begin(servers)
+	return (*to).Observer()
 }
 
 // recordSeries begins the time series of the run, which others can read from now on. It

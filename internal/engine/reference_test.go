@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/load/spec"
@@ -34,7 +35,7 @@ func sendsTurns(t *testing.T, p *plan.Plan, turns ...bench.Turn) *execution {
 	}
 	data := &datasets{}
 	data.add(r, nil)
-	env := &environment{opts: new(Options), cancel: newCancellation(), live: newLive(bench.StateQueued)}
+	env := &environment{history: collect.NewHistory(), opts: new(Options), cancel: newCancellation(), live: newLive(bench.StateQueued)}
 	return &execution{env: env, prepared: &prepared{plan: p, data: data}}
 }
 

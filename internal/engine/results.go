@@ -67,7 +67,8 @@ func (x *execution) results(r *run.Run) *report.Input {
 			Crashes: with.faults.Count(),
 		},
 		Sharing: with.client.Shared(), Server: with.server, GPU: with.devices, Path: with.path, OTel: with.senders.Report(), Spans: with.spans,
-		Jobs: with.jobs, Network: with.trips.network(with.path), Samples: with.samples.Samples(),
+		Jobs: with.jobs, Carried: with.carried.Share(), Network: with.trips.network(with.path),
+		Samples: with.samples.Samples(),
 	}
 	if err := with.work.Err(); err != nil {
 		in.Fault = &run.Error{Code: run.DatasetFailed, Message: x.env.secrets.String(err.Error())}

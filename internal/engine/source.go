@@ -23,6 +23,7 @@ func (x *prepared) newWork(ctx context.Context, env *environment) *load.Work {
 		},
 		Encoder: request.NewEncoder(request.Options{
 			Plan: p, RunID: env.id, TokenIDs: x.tokenIDs(), Traceparent: traceparent(p, env),
+			Seed: env.history.Seed,
 		}),
 		Sender: x.sender, Received: x.received, Pacer: env.opts.Pacer, Stop: env.cancel,
 	})

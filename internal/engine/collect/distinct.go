@@ -43,6 +43,16 @@ func (d *distinct) add(hash uint64, weight uint32) {
 // sampled reports whether the table has a hash if it occurred.
 func (d *distinct) sampled(hash uint64) bool { return d.zeros == 0 || hash>>(64-d.zeros) == 0 }
 
+// has reports whether the table has a hash.
+func (d *distinct) has(hash uint64) bool {
+	mask := uint64(len(d.hashes) - 1)
+	at := hash & mask
+	for d.hashes[at] != 0 && d.hashes[at] != hash {
+		at = (at + 1) & mask
+	}
+	return d.hashes[at] == hash
+}
+
 // insert adds a hash to the table unless it is there.
 func (d *distinct) insert(hash uint64, weight uint32) (added bool) {
 	mask := uint64(len(d.hashes) - 1)

@@ -26,7 +26,7 @@ func prefixCache(in *Input, rep *export.Report) *verdict.Cache {
 	p := in.Plan
 	cold := meantCold(p) != ""
 	e := verdict.CacheEvidence{
-		Counted: rep.Server.PrefixHits(), Cold: cold, FirstOnly: cold && firstOnly(p, rep),
+		Counted: rep.Server.PrefixHits(), CarriedOver: in.Carried, Cold: cold, FirstOnly: cold && firstOnly(p, rep),
 		Alike: rep.ByTurn != nil || p.Dataset.Kind.File || p.Dataset.Options.System != "" || deliberate(p) ||
 			rep.Results.Find("theoretical_prefix_cache_hit") != nil || !p.Kind.Caps.ProducesTokens,
 	}

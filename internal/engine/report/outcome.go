@@ -43,6 +43,7 @@ type Input struct {
 	Spans       *otel.ServerSpans // of servers; nil = none were received
 	Samples     *samples.Samples  // single requests; nil = none were kept
 	Jobs        *agents.Jobs      // the plays of recorded sessions; nil = the dataset has none
+	Carried     *float64          // share of the input that earlier runs have sent to the servers; nil = it is not known
 	Cluster     *export.Cluster   // the load generators; nil = there was one
 	Network     *measure.Network  // the round trips to the targets, if they were measured; nil = they are not known
 }

@@ -25,12 +25,18 @@ type Options struct {
 	// Traceparent returns the header of that name for the request of a record; empty = it has none. nil = no
 	// request has one.
 	Traceparent func(rec *bench.Record) string
+	// Seed is that of the hashes of prompts; runs whose prompts are compared have the same. The zero value is a seed that
+	// no other encoder has.
+	Seed maphash.Seed
 }
 
 // NewEncoder returns the encoder of a run.
 func NewEncoder(o Options) load.Encoder {
 	e := &encoder{
-		Decoder: Decoder{o.Plan}, tokenIDs: o.TokenIDs, traceparent: o.Traceparent, seed: maphash.MakeSeed(),
+		Decoder: Decoder{o.Plan}, tokenIDs: o.TokenIDs, traceparent: o.Traceparent, seed: o.Seed,
+	}
+	if e.seed == (maphash.Seed{}) {
+		e.seed = maphash.MakeSeed()
 	}
 	if o.Plan.CacheBust.On() {
 		return &marking{Encoder: e, bust: o.Plan.CacheBust, runID: o.RunID}

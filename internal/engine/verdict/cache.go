@@ -60,6 +60,9 @@ type Cache struct {
 	// Counted is the share of the prompt tokens that the servers' own counters say were cached; known
 	// when the run has ended, unless other clients used the servers meanwhile.
 	Counted *float64 `json:"counted_share,omitempty"`
+	// CarriedOver is the share of the input whose prompts earlier runs of the process have sent to the same server in the
+	// last day; null = none has used the server.
+	CarriedOver *float64 `json:"carried_over_share,omitempty"`
 	// Inferred is the share of requests whose first token came so much sooner than that of the others, for the length of
 	// their prompts, that a prefix cache explains it; known when the run has ended, if servers report nothing.
 	Inferred *float64 `json:"inferred_share,omitempty"`
@@ -79,10 +82,11 @@ const Unstated CacheState = "unknown"
 
 // CacheEvidence is what is known of a prefix cache beside the results of a run.
 type CacheEvidence struct {
-	Counted  *float64 // see [Cache]
-	Inferred *float64 // see [Cache]; it does not count if servers report a share
-	Cold     bool     // an option asks for a cold cache
-	Alike    bool     // prompts begin alike on purpose, or it is not known whether they do
+	Counted     *float64 // see [Cache]
+	CarriedOver *float64 // see [Cache]
+	Inferred    *float64 // see [Cache]; it does not count if servers report a share
+	Cold        bool     // an option asks for a cold cache
+	Alike       bool     // prompts begin alike on purpose, or it is not known whether they do
 	// First is the share of the prompt tokens of first turns that responses report as cached, if only first
 	// turns are meant to be cold; nil otherwise, and if it is not known.
 	First     *float64
@@ -114,6 +118,9 @@ func JudgeCache(results metric.Results, e CacheEvidence) *Cache {
 	}
 	if e.Counted != nil {
 		c.Counted = new(round(*e.Counted))
+	}
+	if e.CarriedOver != nil {
+		c.CarriedOver = new(round(*e.CarriedOver))
 	}
 	if e.Inferred != nil && c.Reported() == nil {
 		c.Inferred = new(round(*e.Inferred))
@@ -167,6 +174,9 @@ func (c *Cache) declare(e CacheEvidence) {
 	if e.FirstOnly {
 		reported = e.First
 	}
+	if c.Declared == Cold && c.Inferred != nil && c.CarriedOver != nil && *c.CarriedOver > 0 {
+		c.Verdict = Contradicted // what was found in the cache is what earlier runs have left there
+	}
 	if c.Declared == Unstated || reported == nil {
 		return
 	}
@@ -204,6 +214,9 @@ func (c *Cache) line() string {
 	if c.Basis == "workload" {
 		state = "expected " + state
 		facts = append(facts, "server reports no cached tokens")
+	}
+	if c.CarriedOver != nil && *c.CarriedOver > 0 {
+		facts = append(facts, view.Percent(*c.CarriedOver)+" of the input sent by earlier runs")
 	}
 	if c.Inferred != nil {
 		facts = append(facts, view.Percent(*c.Inferred)+" of first tokens came much sooner than the others, as those of cached prompts do")

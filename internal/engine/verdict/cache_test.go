@@ -87,6 +87,14 @@ func TestCacheVerdict(t *testing.T) {
 			"cold consistent server: mixed (60 % of prompt tokens cached, no repeated prompts)"},
 		{"counters do not tell turns apart", fresh, CacheEvidence{Cold: true, FirstOnly: true, Counted: new(0.6)},
 			"cold unknown counters: mixed (60 % of prompt tokens cached by the servers' counters, no repeated prompts)"},
+		{"prompts of earlier runs", fresh, CacheEvidence{CarriedOver: new(0.5)},
+			"cold unknown workload: expected cold (no repeated prompts, server reports no cached tokens, 50 % of the input sent by earlier runs)"},
+		{"prompts of earlier runs, and early first tokens", fresh, CacheEvidence{CarriedOver: new(0.5), Inferred: new(0.5)},
+			"cold contradicted workload: expected cold (no repeated prompts, server reports no cached tokens, 50 % of the input sent by earlier runs, " +
+				"50 % of first tokens came much sooner than the others, as those of cached prompts do)"},
+		{"early first tokens alone", fresh, CacheEvidence{CarriedOver: new(0.0), Inferred: new(0.5)},
+			"cold unknown workload: expected cold (no repeated prompts, server reports no cached tokens, " +
+				"50 % of first tokens came much sooner than the others, as those of cached prompts do)"},
 	} {
 		c := JudgeCache(cacheResults(t, tt.values), tt.evidence)
 		if got := string(c.Declared) + " " + string(c.Verdict) + " " + c.Basis + ": " + c.Message; got != tt.want {
