@@ -344,7 +344,8 @@ type RangeRatio struct {
 
 // CacheBust puts a marker into prompts, so that a prefix cache does not hit.
 type CacheBust struct {
-	Target string `json:"target"` // default none; of a file dataset also empty = none
+	Target string  `json:"target"` // default none; of a file dataset also empty = none
+	Salt   *string `json:"salt"`   // that markers are made of; nil = the id of the run
 }
 
 // PrefixPrompts are texts that conversations share.

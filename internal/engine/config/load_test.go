@@ -97,7 +97,7 @@ benchmark:
 				Prompts: Prompts{
 					ISL:       Distribution{Mean: new(100.0), Median: new(80.0), Max: new(400.0)},
 					OSL:       Distribution{Points: []schema.Point{{Value: 8, Weight: 1}, {Value: 9, Weight: 3}}},
-					BatchSize: 2, Corpus: "random", CacheBust: CacheBust{"none"}, RandomCorpusStyle: "vllm",
+					BatchSize: 2, Corpus: "random", CacheBust: CacheBust{Target: "none"}, RandomCorpusStyle: "vllm",
 				},
 				PrefixPrompts: PrefixPrompts{PoolSize: 2, Length: 30},
 				Turns:         Distribution{Min: new(1.0), Peaks: []schema.Peak{{Distribution: Distribution{Mean: new(1.0), Stddev: 0.5}, Weight: 1}, {Distribution: Distribution{Mean: new(6.0)}, Weight: 2}}},
@@ -140,7 +140,7 @@ func TestLoadDefaults(t *testing.T) {
 			ConnectTimeout: 10, ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true},
 		Datasets: []Dataset{{Name: "main", Type: "synthetic", Entries: 100_000, Sampling: "sequential", TurnDelayRatio: 1,
 			Prompts: Prompts{
-				ISL: Distribution{Mean: new(550.0)}, BatchSize: 1, Corpus: "sonnet", CacheBust: CacheBust{"none"},
+				ISL: Distribution{Mean: new(550.0)}, BatchSize: 1, Corpus: "sonnet", CacheBust: CacheBust{Target: "none"},
 				RandomCorpusStyle: "vllm",
 			},
 			Turns: Distribution{Mean: new(1.0)}, TurnDelay: Distribution{Mean: new(0.0)}}},

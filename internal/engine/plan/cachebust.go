@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 // from hitting. The zero value adds none.
 type CacheBust struct {
 	Target      string // as in the document; empty = none
+	Salt        string // that markers are made of; empty = the id of the run
 	System      bool   // into the system message if there is one, otherwise into the first user message
 	Suffix      bool   // at its end, not at its beginning
 	EachRequest bool   // in front of everything, different for each request of a session
@@ -53,11 +55,11 @@ func (b CacheBust) Unshared() bool { return b.On() && !b.Suffix && !b.Warmup }
 const warmupMarker = "[warmup]"
 
 // Marker returns a marker with the blank line that separates it from the text. It is
-// AIPerf's: 12 digits of the SHA-256 of "run:pass:lane:conversation".
+// AIPerf's: 12 digits of the SHA-256 of "run:pass:lane:conversation". The salt replaces the run.
 func (b CacheBust) Marker(run string, pass int, lane int64, conversation string) string {
 	text := warmupMarker
 	if !b.Warmup {
-		digest := sha256.Sum256(fmt.Appendf(nil, "%s:%d:%d:%s", run, pass, lane, conversation))
+		digest := sha256.Sum256(fmt.Appendf(nil, "%s:%d:%d:%s", cmp.Or(b.Salt, run), pass, lane, conversation))
 		text = "[rid:" + hex.EncodeToString(digest[:6]) + "]"
 	}
 	if b.Suffix {
@@ -116,11 +118,20 @@ func (p *Plan) SystemMarker(count func(text string) int) int {
 
 // compileCacheBust compiles where prompts get a marker.
 func compileCacheBust(c *compiler, d *config.Dataset, kind *endpoint.Kind) CacheBust {
-	target, at := d.Prompts.CacheBust.Target, "datasets/0/prompts/cacheBust/target"
+	set, at := d.Prompts.CacheBust, "datasets/0/prompts/cacheBust/"
 	if d.Type == "file" {
-		target, at = d.CacheBust.Target, "datasets/0/cacheBust/target"
+		set, at = d.CacheBust, "datasets/0/cacheBust/"
 	}
+	target := set.Target
 	b := newCacheBust(target)
+	if set.Salt != nil {
+		if !b.On() || b.Warmup {
+			c.problem(at+"salt", "conflict",
+				"needs markers that differ from session to session (target first_turn_prefix, for example)")
+		}
+		b.Salt = *set.Salt
+	}
+	at += "target"
 	switch {
 	case !b.On():
 	case kind.Name == "raw" || d.Format == "raw_payload":

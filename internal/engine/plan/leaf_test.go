@@ -198,6 +198,13 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].TraceIdleGapCap = "weka_trace", new(config.Seconds(9))
 	},
+	"datasets.prompts.cacheBust.salt": func(d *config.Document) {
+		d.Benchmark.Datasets[0].Prompts.CacheBust = config.CacheBust{Target: "per_request", Salt: new("s")}
+	},
+	"datasets.cacheBust.salt": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].CacheBust = config.CacheBust{Target: "system_suffix", Salt: new("s")}
+	},
 	"datasets.traceSessionSampleRatio": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].TraceSessionSampleRatio = "weka_trace", new(0.5)

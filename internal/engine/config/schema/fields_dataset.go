@@ -5,7 +5,7 @@ const cacheBusts = "none system_prefix system_suffix first_turn_prefix first_tur
 
 // datasetFields are the rows of the datasets.
 func datasetFields() []section {
-	return []section{{"benchmark.datasets.*", "prompts.cacheBust columns cacheBust", []Field{
+	return []section{{"benchmark.datasets.*", "columns cacheBust", []Field{
 		{Path: "",
 			AIPerf: "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts turns " +
 				"turnDelay turnDelayRatio images audio video rankings",
@@ -32,7 +32,9 @@ func datasetFields() []section {
 		{Path: "prompts.osl", Least: new(1.0), Unit: "tokens", Default: "no limit",
 			Flags: "--prompt-output-tokens-mean --prompt-output-tokens-stddev"},
 		{Path: "prompts.batchSize", Value: 1, Least: new(1.0), Most: new(10000.0), Flags: "--prompt-batch-size"},
+		{Path: "prompts.cacheBust", AIPerf: "target", Own: "salt"},
 		{Path: "prompts.cacheBust.target", Value: "none", Choices: cacheBusts, Default: "none", Flags: "--cache-bust"},
+		{Path: "prompts.cacheBust.salt", MinLength: 1, Default: "the id of the run", Flags: "--cache-bust-salt"},
 		{Path: "prompts.corpus", Value: "sonnet", List: "corpora", Flags: "--prompt-corpus"},
 		{Path: "prompts.sequenceDistribution", MinLength: 1, Default: "none", Flags: "--seq-dist"},
 		{Path: "prompts.sequenceDistribution.*", AIPerf: "isl osl probability"},
@@ -126,6 +128,7 @@ func datasetFields() []section {
 			Flags: "--on-turn-error"},
 		{Path: "dagFailFast", Flags: "--dag-fail-fast"},
 		{Path: "cacheBust.target", Choices: cacheBusts, Default: "none"},
+		{Path: "cacheBust.salt", MinLength: 1, Default: "the id of the run"},
 		{Path: "synthesis",
 			AIPerf: "speedupRatio prefixLenMultiplier prefixRootMultiplier promptLenMultiplier outputLenMultiplier " +
 				"maxIsl maxOsl allowDatasetWrap"},
