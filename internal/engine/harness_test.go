@@ -240,7 +240,14 @@ func (b *bed) records(id string) []line {
 	}
 	defer f.Close()
 	var out []line
-	for sc := bufio.NewScanner(f); sc.Scan(); {
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 4<<20)
+	defer func() {
+		if err := sc.Err(); err != nil {
+			b.t.Fatal(err)
+		}
+	}()
+	for sc.Scan() {
 		var l line
 		if err := json.Unmarshal(sc.Bytes(), &l); err != nil {
 			b.t.Fatalf("%s: %v", sc.Bytes(), err)
