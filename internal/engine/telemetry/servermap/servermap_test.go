@@ -74,6 +74,12 @@ func TestRecordedPages(t *testing.T) {
 			"waiting": 2826, "running": 162, "kv_usage": 0.28, "hit_rate": 0.007507552643049313, "prompt_tokens": 8128902,
 			"prefix_queries": 8128902, "generation_tokens": 7557572, "ttft": found, "e2e": found,
 		}},
+		// vLLM 0.32.0 on a CPU, after 60 chat completions of 110 prompt tokens and 60 completions of 100, with 40 tokens each.
+		{"vllm", "vllm", map[string]float64{
+			"waiting": 0, "running": 0, "kv_usage": 0, "preemptions": 0, "requests": 120, "prompt_tokens": 12600,
+			"generation_tokens": 4800, "prefix_queries": 12600, "prefix_hits": 0, "ttft": found, "itl": found, "e2e": found,
+			"queue_time": found, "prefill_time": found, "decode_time": found,
+		}},
 		{"triton", "triton", map[string]float64{"waiting": 0, "running": 1, "requests": 0}},
 	} {
 		t.Run(tt.page, func(t *testing.T) {
