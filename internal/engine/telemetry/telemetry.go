@@ -485,6 +485,9 @@ func (m *moment) describe(t *target) diagnose.Target {
 	for _, f := range h.Families {
 		d.Series += len(f.Groups)
 	}
+	for _, f := range h.Mistyped() {
+		d.Mistyped = append(d.Mistyped, f.Name)
+	}
 	if h.Dropped > 0 && d.State == diagnose.OK {
 		d.State = diagnose.TooLarge
 	}

@@ -51,7 +51,9 @@ type Target struct {
 	NonFinite   int      `json:"non_finite,omitempty"` // samples that were dropped
 	Dropped     int      `json:"dropped,omitempty"`    // series that were dropped
 	Malformed   int      `json:"malformed,omitempty"`  // lines that could not be read
-	Latest      *Latest  `json:"latest,omitempty"`     // what it said last; nil = it is not known what it says
+	// Mistyped are families that the page calls counters and that fell while the server went on; they are gauges here.
+	Mistyped []string `json:"mistyped_counters,omitempty"`
+	Latest   *Latest  `json:"latest,omitempty"` // what it said last; nil = it is not known what it says
 }
 
 // Phase is a phase seen by the servers.

@@ -27,10 +27,11 @@ func (h *History) Rows(w Window, each func(*Row)) {
 		}
 	}
 	times = append(times, w.To)
+	kindOf := kinds(h)
 	for _, f := range h.Families {
 		for _, g := range f.Groups {
 			row := Row{Family: f, Labels: g.Labels}
-			switch f.Kind {
+			switch kindOf[f] {
 			case Gauge, Unknown:
 				h.gaugeRows(g, times, row, each)
 			case Counter:
