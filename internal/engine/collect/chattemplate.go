@@ -108,6 +108,6 @@ func messages(f *load.Finished) []jinja.Message {
 			add("assistant", f.History[i].Answer.Text)
 		}
 	}
-	turn(&f.Conversation.Turns[f.Record.Turn])
+	turn(f.Turn())
 	return out
 }

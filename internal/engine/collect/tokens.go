@@ -170,13 +170,13 @@ func (c *Tokens) byClient(rec *bench.Record) {
 // space, and all answer texts joined without a separator, tool calls included.
 func (c *Tokens) client(f *load.Finished, tok *named) {
 	rec, usage := f.Record, f.Record.Answer.Usage
-	turn := f.Conversation.Turns[rec.Turn]
+	turn := f.Turn()
 	compare := c.plan.Client || usage == nil || usage.Output == nil || c.compares()
 	if c.noInput {
 		rec.ClientInput = nil
 	} else if turn.Script != nil {
-		rec.ClientInput = &turn.InputTokens // whoever wrote it knows
-	} else if tok.chat != nil && (turn.Payload == nil || len(codec.MessagesOf(&turn)) > 0) {
+		rec.ClientInput = new(turn.InputTokens) // whoever wrote it knows
+	} else if tok.chat != nil && (turn.Payload == nil || len(codec.MessagesOf(turn)) > 0) {
 		if compare || usage.Input == nil {
 			rec.ClientInput = c.templated(f, tok)
 		}
@@ -256,7 +256,7 @@ func texts(f *load.Finished, caps *bench.Caps) []string {
 			out = append(out, f.History[i].Answer.Text)
 		}
 	}
-	turn := &f.Conversation.Turns[f.Record.Turn]
+	turn := f.Turn()
 	for _, named := range turn.Named {
 		out = append(out, named.Texts...)
 	}

@@ -61,6 +61,11 @@ func (f *Finished) Force() bool {
 	return true
 }
 
+// Turn returns the turn as it was sent.
+func (f *Finished) Turn() *bench.Turn {
+	return cmp.Or(f.Record.Content.Replayed, &f.Conversation.Turns[f.Record.Turn])
+}
+
 // Forced returns the failure of requests that are cut by force.
 func Forced() *bench.Failure {
 	return &bench.Failure{Class: bench.Cancelled, Code: CodeForced, Message: "run cancelled by force"}

@@ -33,7 +33,7 @@ type Dialogue struct {
 	First        int                 // turn that is sent first
 	Entry        *bench.Conversation // of the dataset; not changed
 	Conversation *bench.Conversation // as it is said; an [Encoder] may replace it by a changed copy of Entry
-	Marker       string              // what such a copy has and Entry has not; empty = nothing
+	Marker       bench.Mark          // what such a copy has and Entry has not, or is put into a script; no text = nothing
 	OneToken     bool                // the answer to the next turn is one token
 	History      []bench.Exchange    // turns and answers before the next turn; elements are not changed
 }

@@ -61,6 +61,13 @@ func (e *encoder) Encode(d *load.Dialogue, rec *bench.Record, r *transport.Reque
 		Turn: d.Conversation.Turns[rec.Turn], Settings: &e.Plan.Settings,
 	}
 	t := &request.Turn
+	var replayed *bench.Turn
+	if t.Script != nil && d.Marker.Text != "" && d.Conversation == d.Entry {
+		t.Mark, t.InputTokens = d.Marker, t.Script.Tokens(d.Marker)
+	}
+	if t.Recorded != nil && t.Script != nil {
+		replayed = new(*t)
+	}
 	if d.OneToken {
 		t.MaxTokens = 1
 	}
@@ -68,10 +75,8 @@ func (e *encoder) Encode(d *load.Dialogue, rec *bench.Record, r *transport.Reque
 		request.TokenIDs = e.tokenIDs(t, rec.Model)
 	}
 	rec.Content = bench.Content{
-		RequestedTokens: t.MaxTokens, Blocks: t.BlockIDs, Marker: d.Marker, Prompt: fingerprint(e.seed, &request),
-	}
-	if t.Recorded != nil && t.Script != nil {
-		rec.Content.Replayed = &d.Conversation.Turns[rec.Turn]
+		RequestedTokens: t.MaxTokens, Blocks: t.BlockIDs, Marker: d.Marker.Text, Prompt: fingerprint(e.seed, &request),
+		Replayed: replayed,
 	}
 	rec.Content.Images, rec.Content.AudioLength = request.Contents()
 	r.Header, r.Streaming = e.headers(rec), e.Plan.Settings.Streaming

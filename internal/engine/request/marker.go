@@ -32,7 +32,7 @@ func (m *marking) mark(d *load.Dialogue, turn int, id string) {
 	if len(d.History) > turn || turn > d.First && !bust.EachRequest {
 		return
 	}
-	d.Conversation, d.Marker = d.Entry, ""
+	d.Conversation, d.Marker = d.Entry, bench.Mark{}
 	if bust.Warmup && d.Phase != bench.Warmup {
 		return
 	}
@@ -41,7 +41,7 @@ func (m *marking) mark(d *load.Dialogue, turn int, id string) {
 		pass, name = turn, id
 	}
 	text := marker{bust.Marker(m.runID, pass, d.Session, name), bust.Suffix}
-	d.Marker = text.text
+	d.Marker = bench.Mark{Text: text.text, System: bust.System, Suffix: bust.Suffix}
 	if bust.System {
 		d.Conversation = text.system(d.Entry)
 	} else {
@@ -96,14 +96,14 @@ func isUser(role string) bool { return role == "" || role == "user" }
 // turns puts the marker into one turn, and into all that are sent without history. wanted
 // selects the message in a turn of several.
 func (m marker) turns(c *bench.Conversation, first int, wanted func(role string) bool) *bench.Conversation {
+	if c.Turns[0].Script != nil {
+		return c // which is marked when it is written
+	}
 	out := *c
 	out.Turns = slices.Clone(c.Turns)
 	for i := range out.Turns {
 		switch t := &out.Turns[i]; {
 		case i != first && c.Mode != bench.MessageArrayWithResponses:
-		case t.Script != nil:
-			t.Mark = bench.Mark{Text: m.text, System: wanted("system"), Suffix: m.suffix}
-			t.InputTokens = t.Script.Tokens(t.Mark)
 		case t.Messages != nil:
 			t.Messages = m.messages(t.Messages, wanted)
 		default:

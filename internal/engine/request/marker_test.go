@@ -114,8 +114,8 @@ func TestCacheBust(t *testing.T) {
 			if after := shown(tt.data); after != before {
 				t.Errorf("the entry of the dataset is now\n%s\nand was\n%s", after, before)
 			}
-			if marked := strings.Contains(shown(d.Conversation), "["); marked != (strings.TrimSpace(d.Marker) != "") {
-				t.Errorf("the marker is %q", d.Marker)
+			if marked := strings.Contains(shown(d.Conversation), "["); marked != (strings.TrimSpace(d.Marker.Text) != "") {
+				t.Errorf("the marker is %q", d.Marker.Text)
 			}
 			for i := range d.Conversation.Turns {
 				turn := &d.Conversation.Turns[i]
@@ -143,8 +143,8 @@ func TestCacheBustOfLaterTurns(t *testing.T) {
 		if each {
 			want = third
 		}
-		if got := d.History[0].Turn.Texts[0]; got != want+"\n\na" || d.Marker != want+"\n\n" || d.History[1].Turn.Texts[0] != "b" {
-			t.Errorf("each %v: history %q, marker %q, want %s", each, got, d.Marker, want)
+		if got := d.History[0].Turn.Texts[0]; got != want+"\n\na" || d.Marker.Text != want+"\n\n" || d.History[1].Turn.Texts[0] != "b" {
+			t.Errorf("each %v: history %q, marker %q, want %s", each, got, d.Marker.Text, want)
 		}
 		if got := before[0].Turn.Texts[0]; got != first+"\n\na" {
 			t.Errorf("each %v: the history of the request before is now %q", each, got)
@@ -168,10 +168,10 @@ func TestCacheBustOfFamilies(t *testing.T) {
 	fork.History, fork.Marker = []bench.Exchange{{Turn: root.Conversation.Turns[0]}}, root.Marker
 	m.mark(fork, 0, "")
 	m.mark(spawn, 0, "")
-	if got := fork.History[0].Turn.Texts[0] + "|" + fork.Conversation.Turns[0].Texts[0] + "|" + fork.Marker; got != want+"a|b|"+want {
+	if got := fork.History[0].Turn.Texts[0] + "|" + fork.Conversation.Turns[0].Texts[0] + "|" + fork.Marker.Text; got != want+"a|b|"+want {
 		t.Errorf("fork: %q", got)
 	}
-	if got := spawn.Conversation.Turns[0].Texts[0] + "|" + spawn.Marker; got != want+"d|"+want {
+	if got := spawn.Conversation.Turns[0].Texts[0] + "|" + spawn.Marker.Text; got != want+"d|"+want {
 		t.Errorf("spawn: %q", got)
 	}
 }
