@@ -127,6 +127,10 @@ func TestSingleTurnEndlessLine(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if _, _, err := source.Detect(t.Context(), fromText(b.String()).File, source.Known{}, Formats()); err == nil ||
+		strings.Contains(err.Error(), "longer than") {
+		t.Errorf("detection: error = %v, want none about the length: recorded sessions may be longer", err)
+	}
 	_, err = Open(t.Context(), "single_turn", fromText(b.String()))
 	if err == nil || !strings.Contains(err.Error(), "chats.jsonl:1: the line is longer than 64 MiB") {
 		t.Errorf("error = %v, want one about the length of line 1", err)

@@ -64,6 +64,9 @@ func Detect(ctx context.Context, f file.File, known Known, formats []Format) (fo
 	if f.IsPipe() {
 		return "", false, errors.New("its format cannot be detected, since it can be read only once: set the format (--custom-dataset-type)")
 	}
+	for i := range formats {
+		f.MaxRecord = max(f.MaxRecord, formats[i].MaxRecord)
+	}
 	h, err := readHead(ctx, f)
 	if err != nil {
 		return "", false, err
