@@ -51,6 +51,15 @@ type Live interface {
 	Health() run.Health
 }
 
+// Cluster is what the API needs to show the load generators that have joined. Every method is safe for concurrent use
+// and does not block.
+type Cluster interface {
+	Workers() []run.Worker // by name
+	// Drain makes a load generator, named by its name or id, take no further run; [run.ErrNoWorker] if there is none.
+	Drain(name string) (run.Worker, error)
+	Traffic() []run.BusTraffic // since the process started
+}
+
 // DefaultMetricsLinger is the default of Options.MetricsLinger.
 const DefaultMetricsLinger = 10 * time.Minute
 
@@ -71,6 +80,7 @@ type Options struct {
 	// Spans takes spans of servers for the active runs that want them; false = there is none. nil = nothing takes them.
 	Spans     func([]otlp.ServerSpan) bool
 	Baselines baselines.Kept // nil = this process keeps none
+	Cluster   Cluster        // nil = no load generators can join
 	// ProbeTelemetry says what pages of metrics are; nil = it cannot be asked. The error is *[allow.Denied] if runs must
 	// not reach one of them.
 	ProbeTelemetry func(ctx context.Context, pages []secret.URL) ([]diagnose.Probed, error)
@@ -134,6 +144,9 @@ func New(o Options) (*Server, error) {
 	}
 	collectors := slices.Clip(o.Collectors)
 	collectors = append(collectors, &serviceCollector{live: o.Live, hub: o.Hub, since: time.Now()}, o.Access)
+	if o.Cluster != nil {
+		collectors = append(collectors, &clusterCollector{cluster: o.Cluster, since: time.Now()})
+	}
 	s := &Server{
 		Options: o, out: &respond.Responder{Log: o.Log}, find: &respond.Finder{Runs: o.Runs, Live: o.Live},
 		router: chi.NewRouter(),

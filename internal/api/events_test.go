@@ -337,6 +337,41 @@ func TestEventsOfAllRuns(t *testing.T) {
 	})
 }
 
+// That a load generator joins or is gone reaches all who ask for it, whatever run they follow.
+func TestEventsOfWorkers(t *testing.T) {
+	withFeed(t, nil, func(t *testing.T, ft *feedTest) {
+		c := ft.events(t, "/api/events")
+		c.comment("retry: 2000")
+		first := c.want("snapshot")
+		ws := ft.connect(t)
+		ws.say(`{"type":"subscribe","message_types":["worker_startup_state"],"run":"` + idDone + `"}`)
+		ws.hear()
+		other := ft.connect(t)
+		other.say(`{"type":"subscribe","message_types":["run_queued"],"run":"*"}`)
+		other.hear()
+		one := newFakeCluster().workers[0]
+		ft.Hub.Announce(run.WorkerChange{At: epoch, What: "joined", Worker: one})
+		ft.Hub.Announce(run.WorkerChange{At: epoch, What: "lost", Reason: "no message for 11s", Worker: one})
+		joined, lost := `"startup_state":"ready","change":"joined","worker":{"id":"k3v9q2xak3v9q2xak3v9q2xak3","name":"one",`,
+			`"startup_state":"shutting_down","change":"lost","reason":"no message for 11s","worker":{`
+		for _, want := range []string{joined, lost} {
+			if e := c.want("worker"); !strings.HasPrefix(e.data, "{"+want) {
+				t.Errorf("event %s, want %s", e.data, want)
+			}
+			message := `{"message_type":"worker_startup_state","service_id":"one","ts_ns":1777888800000000000,` + want
+			if got := ws.hear(); !strings.HasPrefix(got, message) {
+				t.Errorf("message %s, want %s", got, message)
+			}
+		}
+		other.silent()
+		c = ft.events(t, "/api/events", "Last-Event-ID: "+first.id)
+		c.comment("retry: 2000")
+		if e := c.want("worker"); !strings.HasPrefix(e.data, "{"+joined) {
+			t.Errorf("after a reconnect %s, want %s", e.data, joined)
+		}
+	})
+}
+
 // A run that ends in the queue, and one that is deleted, end their streams.
 func TestEventsWithoutStart(t *testing.T) {
 	withFeed(t, nil, func(t *testing.T, ft *feedTest) {

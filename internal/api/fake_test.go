@@ -404,7 +404,7 @@ func newTestServer(t testing.TB, change func(*Options)) *testServer {
 	o := Options{
 		Runs: ts.fake, Live: ts.fake, History: ts.fake, Hub: feed.NewHub(2), Load: fakeLoad, Version: "0.1.0",
 		Compat:    func(d *config.Document) any { return d },
-		Baselines: &fakeBaselines{}, ProbeTelemetry: fakeProbe,
+		Baselines: &fakeBaselines{}, ProbeTelemetry: fakeProbe, Cluster: newFakeCluster(),
 		Simulator: func() (wire.Simulator, error) { return wire.Simulator{URL: "http://127.0.0.1:4000", Model: "m"}, nil },
 		Shutdown:  func() { ts.shutdowns++ }, Features: []string{"feed"},
 	}

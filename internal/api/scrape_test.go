@@ -181,7 +181,7 @@ func TestScrapeServers(t *testing.T) {
 
 // The counters of the process count what happens.
 func TestSelfMetrics(t *testing.T) {
-	ts := newTestServer(t, nil)
+	ts := newTestServer(t, func(o *Options) { o.Cluster = nil })
 	ts.do("GET", "/api/runs/"+idDone, "")
 	ts.do("GET", "/api/runs/"+idMissing, "")
 	ts.do("GET", "/nope", "")

@@ -114,6 +114,7 @@ func newApp(o options) (*app, error) {
 		clients = feed.NewHub(o.Limits.WebSockets)
 		publisher = clients
 	}
+	a.fleet.control(clients)
 	files := hub.FromEnvironment(os.Getenv)
 	files.Allow = o.downloads
 	var err error
@@ -149,22 +150,25 @@ func newApp(o options) (*app, error) {
 	}
 	a.server, err = api.New(api.Options{
 		Simulator: o.simulator.source(), Baselines: baselinesOf(o.db), Spans: a.engine.ReceiveSpans,
-		ProbeTelemetry: a.engine.ProbeTelemetry,
-		Runs:           runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients, Compat: config.Resolved,
-		Load: func(ctx context.Context, data []byte, format config.Format) (apiruns.Loaded, error) {
-			load := o.Load
-			load.Done = ctx.Done()
-			loaded, err := loadChecked(data, format, load, o.Limits.Caps)
-			if ctx.Err() != nil {
-				return apiruns.Loaded{}, fmt.Errorf("read document: %w", ctx.Err())
-			}
-			return loaded, err
-		},
+		ProbeTelemetry: a.engine.ProbeTelemetry, Cluster: a.fleet.shown(),
+		Runs: runs, Collectors: collectors, Live: a.engine, History: engine.NewHistory(a.engine), Hub: clients,
+		Compat: config.Resolved, Load: o.read,
 		Shutdown: a.shutdown, Version: o.Version, Log: o.Log, Bind: o.Host,
 		AllowedHosts: o.AllowedHosts, OneShot: o.role == single, MetricNames: o.MetricNames, Access: o.Access,
 		Limits: o.Limits.API, MetricsLinger: o.Limits.MetricsLinger,
 	})
 	return a, err
+}
+
+// read reads a document of a client until ctx ends.
+func (o *options) read(ctx context.Context, data []byte, format config.Format) (apiruns.Loaded, error) {
+	load := o.Load
+	load.Done = ctx.Done()
+	loaded, err := loadChecked(data, format, load, o.Limits.Caps)
+	if ctx.Err() != nil {
+		return apiruns.Loaded{}, fmt.Errorf("read document: %w", ctx.Err())
+	}
+	return loaded, err
 }
 
 // keep makes the upkeep of a data directory, and returns the runs and the metrics that the

@@ -16,6 +16,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/api"
+	"aiperfd/internal/api/feed"
 	"aiperfd/internal/cluster"
 	"aiperfd/internal/cluster/broker"
 	"aiperfd/internal/cluster/bus"
@@ -23,6 +25,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/store"
@@ -40,9 +43,10 @@ type BusOptions struct {
 
 // fleet is the controller of load generators with its bus.
 type fleet struct {
-	*cluster.Controller
-	server *broker.Server
-	own    bus.Bus
+	*cluster.Controller // nil before [fleet.control]
+	options             cluster.Options
+	server              *broker.Server
+	own                 bus.Bus
 }
 
 // openFleet opens the bus. nil = the options have none.
@@ -61,7 +65,18 @@ func openFleet(ctx context.Context, o BusOptions, version string, log zerolog.Lo
 		server.Close()
 		return nil, fmt.Errorf("connect to the bus: %w", err)
 	}
-	return &fleet{cluster.New(cluster.Options{Bus: own, Version: version, Log: log}), server, own}, nil
+	return &fleet{options: cluster.Options{Bus: own, Version: version, Log: log}, server: server, own: own}, nil
+}
+
+// control makes the controller, which tells clients what happens to load generators; nil = there are none.
+func (f *fleet) control(clients *feed.Hub) {
+	if f == nil {
+		return
+	}
+	if clients != nil {
+		f.options.Changed = clients.Announce
+	}
+	f.Controller = cluster.New(f.options)
 }
 
 // close closes the bus.
@@ -74,6 +89,14 @@ func (f *fleet) close() {
 
 // engines returns the fleet as an engine takes it.
 func (f *fleet) engines() engine.Fleet {
+	if f == nil {
+		return nil
+	}
+	return f.Controller
+}
+
+// shown returns the fleet as the API takes it.
+func (f *fleet) shown() api.Cluster {
 	if f == nil {
 		return nil
 	}
@@ -231,9 +254,10 @@ func RunWorker(ctx context.Context, o *WorkerOptions) error {
 			cancel()
 		}
 	})
+	memory, _ := monitor.MemoryLimit(os.DirFS("/")) // 0 = it is not known
 	w := worker.New(worker.Options{
 		Bus: connection, ID: id, Name: o.Name, Version: o.Version, Labels: o.Labels, Engine: e, Dir: db.Dir, Load: load,
-		Once: o.Once, LeaveAfter: o.LeaveAfter, Log: o.Log,
+		Once: o.Once, LeaveAfter: o.LeaveAfter, Log: o.Log, Memory: memory,
 	})
 	err = w.Run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -246,6 +246,27 @@ func (c *Client) Queue(ctx context.Context) (*wire.Queue, json.RawMessage, error
 	return out, data, err
 }
 
+// Cluster returns the load generators that have joined; also as JSON.
+func (c *Client) Cluster(ctx context.Context) (*wire.Cluster, json.RawMessage, error) {
+	data, err := c.get(ctx, "/api/cluster", nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := decoded[wire.Cluster](data, nil)
+	return out, data, err
+}
+
+// Drain makes a load generator, named by its name or id, take no further run.
+func (c *Client) Drain(ctx context.Context, name string) (*wire.ClusterWorker, error) {
+	out, err := c.call(ctx, request{
+		method: http.MethodPost, path: "/api/cluster/workers/" + url.PathEscape(name) + "/drain", repeat: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return decoded[wire.ClusterWorker](out.body, nil)
+}
+
 // Metrics returns the newest values of the metrics of a run.
 func (c *Client) Metrics(ctx context.Context, id string) (*wire.Metrics, error) {
 	return decoded[wire.Metrics](c.get(ctx, runPath(id, "/metrics"), nil))

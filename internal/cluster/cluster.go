@@ -2,6 +2,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"aiperfd/internal/cluster/bus"
 	"aiperfd/internal/cluster/message"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // Options are the parameters of a [Controller].
@@ -23,18 +25,23 @@ type Options struct {
 	Bus     bus.Bus
 	Version string
 	Log     zerolog.Logger
+	// Changed is told of each worker that joins, leaves or is lost, one after the other; nil = nobody is. It must not
+	// block.
+	Changed func(run.WorkerChange)
 }
 
 // How long a worker that performs nothing may be silent.
 const (
-	lateAfter = 3 * time.Second
-	goneAfter = 10 * time.Second
+	lateAfter   = 3 * time.Second
+	goneAfter   = 10 * time.Second
+	forgetAfter = 10 * time.Minute
 )
 
 // Controller knows the workers and performs runs on them. It is safe for concurrent use.
 type Controller struct {
 	options Options
 	base    time.Time // of its clock
+	traffic traffic
 
 	mu      sync.Mutex
 	members map[string]*member // guarded by mu; by id
@@ -53,26 +60,39 @@ type member struct {
 	ready  *message.Ready // the phase that it can begin
 	lost   string         // why the run of its task goes on without it; empty = it does not
 	done   *message.Done  // of the task
+	lanes  int            // of the task
+	drain  bool           // it gets no further run
+	gone   bool           // it was reported as lost
 
 	worst time.Duration // largest error of its clock during the task; <0 = it was unknown
 }
 
 // New returns a controller without workers.
 func New(o Options) *Controller {
-	return &Controller{options: o, base: time.Now(), members: map[string]*member{}, changed: make(chan struct{})}
+	c := &Controller{options: o, base: time.Now(), members: map[string]*member{}, changed: make(chan struct{})}
+	c.options.Bus = counted{o.Bus, &c.traffic}
+	return c
 }
 
 // Serve takes workers until ctx ends.
 func (c *Controller) Serve(ctx context.Context) error {
-	for subject, handle := range map[string]bus.Handler{bus.Join: c.join, bus.Clock: c.tell, bus.AllWorkers: c.hear} {
+	for subject, handle := range map[string]bus.Handler{bus.Join: c.join, bus.Clock: c.tellTime, bus.AllWorkers: c.hear} {
 		cancel, err := c.options.Bus.Subscribe(ctx, subject, handle)
 		if err != nil {
 			return fmt.Errorf("subscribe to %s: %w", subject, err)
 		}
 		defer cancel()
 	}
-	<-ctx.Done()
-	return nil
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			c.tend()
+		}
+	}
 }
 
 // now returns the time of the clock of the controller.
@@ -91,8 +111,8 @@ func reply(m bus.Message, answer any) {
 	}
 }
 
-// tell answers with the time.
-func (c *Controller) tell(m bus.Message) {
+// tellTime answers with the time.
+func (c *Controller) tellTime(m bus.Message) {
 	arrived := c.now()
 	reply(m, message.Clock{Arrived: arrived, Answered: c.now()})
 }
@@ -109,6 +129,12 @@ func (c *Controller) join(m bus.Message) {
 // validName matches the names that a worker may have: they are names of folders, too.
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
+// The labels of a worker are shown to everybody who reads.
+const (
+	mostLabels   = 32
+	longestLabel = 256 // bytes of name and value
+)
+
 // admit decides whether a worker may join.
 func (c *Controller) admit(j *message.Join) message.Answer {
 	c.mu.Lock()
@@ -119,6 +145,14 @@ func (c *Controller) admit(j *message.Join) message.Answer {
 	case j.Version != c.options.Version:
 		const text = "its version is %s and that of the controller %s: they must be the same"
 		return message.Answer{Error: fmt.Sprintf(text, j.Version, c.options.Version)}
+	case len(j.Labels) > mostLabels:
+		return message.Answer{Error: fmt.Sprintf("it has %d labels, and may have %d", len(j.Labels), mostLabels)}
+	}
+	for name, value := range j.Labels {
+		if len(name)+len(value) > longestLabel {
+			const text = "a label has %d bytes, and may have %d"
+			return message.Answer{Error: fmt.Sprintf(text, len(name)+len(value), longestLabel)}
+		}
 	}
 	for id, other := range c.members {
 		if id == j.ID || other.Name != j.Name {
@@ -129,23 +163,35 @@ func (c *Controller) admit(j *message.Join) message.Answer {
 		}
 		c.drop(other, "another worker with its name has joined")
 	}
-	if c.members[j.ID] == nil {
-		c.options.Log.Info().Str("worker", j.Name).Int("cores", j.Cores).Msg("a worker has joined")
-		c.members[j.ID] = &member{joined: time.Now()}
-	}
 	known := c.members[j.ID]
+	isNew := known == nil
+	if isNew {
+		known = &member{joined: time.Now()}
+		c.members[j.ID] = known
+	}
 	known.Join, known.heard = *j, time.Now()
+	if isNew {
+		c.options.Log.Info().Str("worker", j.Name).Int("cores", j.Cores).Msg("a worker has joined")
+		c.tell(known, Joined, "")
+	}
 	c.notify()
 	return message.Answer{}
 }
 
 // drop forgets a worker, with mu held.
 func (c *Controller) drop(m *member, why string) {
-	if m.task != nil && m.lost == "" {
+	if m.task != nil && m.done == nil && m.lost == "" {
 		m.lost = why
 	}
 	delete(c.members, m.ID)
-	c.options.Log.Warn().Str("worker", m.Name).Str("reason", why).Msg("a worker is gone")
+	level := zerolog.InfoLevel
+	if m.task != nil {
+		level = zerolog.WarnLevel
+	}
+	c.options.Log.WithLevel(level).Str("worker", m.Name).Str("reason", why).Msg("a worker is gone")
+	if !m.gone {
+		c.tell(m, Left, why)
+	}
 }
 
 // hear takes a message of a worker.
@@ -176,12 +222,17 @@ func (c *Controller) acknowledge(id string, b *message.Beat) message.Ack {
 	if m == nil {
 		return message.Ack{Unknown: true}
 	}
-	m.heard = time.Now()
+	m.heard, m.gone = time.Now(), false
 	if b.Sequence <= m.beat.Sequence {
 		return message.Ack{} // an older one
 	}
 	m.beat = *b
 	defer c.notify()
+	if b.Draining { // its process ends
+		m.done = cmp.Or(b.Done, m.done)
+		c.drop(m, "it has been stopped")
+		return message.Ack{}
+	}
 	t := m.task
 	switch {
 	case b.Run == "":
@@ -224,65 +275,11 @@ func (c *Controller) start(id string, r *message.Ready) message.Start {
 // idle returns the workers that can take a run, by name, with mu held.
 func (c *Controller) idle() (out []*member) {
 	for _, m := range c.members {
-		if m.task == nil && !m.beat.Draining && m.beat.Run == "" && m.beat.ClockBound >= 0 && m.beat.Sequence > 0 &&
+		if m.task == nil && !m.drain && m.beat.Run == "" && m.beat.ClockBound >= 0 && m.beat.Sequence > 0 &&
 			time.Since(m.heard) < lateAfter {
 			out = append(out, m)
 		}
 	}
 	slices.SortFunc(out, func(a, b *member) int { return strings.Compare(a.Name, b.Name) })
 	return out
-}
-
-// Worker is a load generator as it is shown.
-type Worker struct {
-	ID, Name, State, Run string
-	Labels               map[string]string
-	Cores                int
-	Joined, Heard        time.Time
-	ClockBound           time.Duration // <0 = unknown
-	Requests             int64         // of its run
-}
-
-// Workers returns the workers by name.
-func (c *Controller) Workers() []Worker {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := []Worker{}
-	for _, m := range c.members {
-		w := Worker{
-			ID: m.ID, Name: m.Name, State: m.state(), Labels: m.Labels, Cores: m.Cores,
-			Joined: m.joined, Heard: m.heard, ClockBound: m.beat.ClockBound,
-		}
-		if m.task != nil {
-			w.Run = m.task.run.ID
-		}
-		for i := range m.beat.Phases {
-			w.Requests += m.beat.Phases[i].Stats.Sent
-		}
-		out = append(out, w)
-	}
-	slices.SortFunc(out, func(a, b Worker) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
-
-// state returns the state of a worker, for people.
-func (m *member) state() string {
-	silent := time.Since(m.heard)
-	switch {
-	case m.lost != "" || silent > goneAfter:
-		return "lost"
-	case silent > lateAfter:
-		return "late"
-	case m.task == nil && m.beat.Draining:
-		return "draining"
-	case m.task == nil:
-		return "idle"
-	case m.done != nil:
-		return "reporting"
-	case len(m.beat.Phases) > 0:
-		return "running"
-	case m.ready != nil:
-		return "ready"
-	}
-	return "preparing"
 }

@@ -99,14 +99,16 @@ func (c *Controller) gather(ctx context.Context, f *engine.FleetRun) (*task, *ru
 				run: f, members: idle[:doc.Workers], starts: map[int]*message.Start{}, clock: bench.NewClock(),
 				lostAfter: doc.LostAfter.Duration(), goOn: doc.OnWorkerLost == "continue",
 			}
-			for _, m := range t.members {
-				m.task, m.ready, m.done, m.lost, m.worst = t, nil, nil, "", max(0, m.beat.ClockBound)
+			for range t.members {
 				t.weights = append(t.weights, 1)
 			}
-			c.mu.Unlock()
-			for _, own := range lane.Divide(t.weights) {
-				t.shares = append(t.shares, float64(own.Len())/lane.Count)
+			for i, own := range lane.Divide(t.weights) {
+				m := t.members[i]
+				m.task, m.ready, m.done, m.lost, m.worst = t, nil, nil, "", max(0, m.beat.ClockBound)
+				m.lanes = own.Len()
+				t.shares = append(t.shares, float64(m.lanes)/lane.Count)
 			}
+			c.mu.Unlock()
 			return t, nil
 		}
 		c.mu.Unlock()
@@ -131,7 +133,7 @@ func (c *Controller) leave(t *task) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range t.members {
-		m.task, m.ready, m.done = nil, nil, nil
+		m.task, m.ready, m.done, m.lanes = nil, nil, nil, 0
 		m.beat.Run = "" // until the next beat
 	}
 	c.notify()
@@ -337,27 +339,6 @@ func (c *Controller) look(t *task) {
 	if len(out) > 0 {
 		t.run.Look(t.clock, out, c.states(t))
 	}
-}
-
-// states returns the workers of a run as they are shown.
-func (c *Controller) states(t *task) (out []run.WorkerState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, m := range t.members {
-		w := run.WorkerState{
-			Name: m.Name, State: m.state(), Heard: m.heard.UTC(),
-			Share: t.shares[i],
-		}
-		for j := range m.beat.Phases {
-			s := &m.beat.Phases[j].Stats
-			w.Requests, w.Failed, w.InFlight = w.Requests+s.Sent, w.Failed+s.Errors, w.InFlight+s.InFlight()
-		}
-		if m.beat.ClockBound >= 0 {
-			w.ClockBound = new(float64(m.beat.ClockBound) / float64(time.Millisecond))
-		}
-		out = append(out, w)
-	}
-	return out
 }
 
 // mergedSet returns the metrics of all workers.

@@ -93,7 +93,8 @@ func New(version string) *cobra.Command {
 	fs.DurationVar(&g.timeout, "timeout", 0, "give up after this `duration`, such as 30m; 0 = no limit (each HTTP request still times out after 30s)")
 	cmd.AddCommand(
 		submitCommand(g), listCommand(g), getCommand(g), watchCommand(g), cancelCommand(g), deleteCommand(g),
-		resultsCommand(g), compareCommand(g), baselineCommand(g), reportCommand(g), logsCommand(g), artifactsCommand(g), configCommand(g), queueCommand(g), contextCommand(g), versionCommand(g),
+		resultsCommand(g), compareCommand(g), baselineCommand(g), reportCommand(g), logsCommand(g),
+		artifactsCommand(g), configCommand(g), queueCommand(g), workersCommand(g), drainCommand(g), contextCommand(g), versionCommand(g),
 	)
 	return cmd
 }

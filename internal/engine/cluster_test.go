@@ -3,8 +3,10 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +21,7 @@ import (
 	"aiperfd/internal/cluster/bus"
 	"aiperfd/internal/cluster/worker"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
@@ -34,6 +37,16 @@ type fleet struct {
 	workers []*bed
 	control *cluster.Controller
 	end     func()
+
+	mu      sync.Mutex
+	changes []string // guarded by mu
+}
+
+// told returns what the controller has told of workers, sorted.
+func (f *fleet) told() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(slices.Values(f.changes))
 }
 
 // newFleet starts a simulated server, a controller and workers w1, w2, … Call end before the test ends.
@@ -41,10 +54,15 @@ func newFleet(t *testing.T, o mock.Options, workers int) *fleet {
 	t.Helper()
 	f := &fleet{bus: &bus.Memory{}}
 	ctx, cancel := context.WithCancel(context.Background())
-	var group sync.WaitGroup
+	working, leave := context.WithCancel(ctx)
+	var group, performing sync.WaitGroup
 	log := zerolog.New(zerolog.NewTestWriter(t))
 	own := f.bus.Connect("controller", bus.Everything())
-	f.control = cluster.New(cluster.Options{Bus: own, Version: "test", Log: log})
+	f.control = cluster.New(cluster.Options{Bus: own, Version: "test", Log: log, Changed: func(c run.WorkerChange) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.changes = append(f.changes, c.What+" "+c.Worker.Name)
+	}})
 	var dialed engine.Options
 	f.bed = newBedWith(t, o, nil, func(o *engine.Options) {
 		dialed = *o
@@ -68,13 +86,15 @@ func newFleet(t *testing.T, o mock.Options, workers int) *fleet {
 			Bus: conn, ID: id, Name: fmt.Sprintf("w%d", i+1), Version: "test", Engine: b.engine, Dir: b.store.Dir, Log: log,
 			Load: config.LoadOptions{Choices: plan.Choices()},
 		})
-		group.Go(func() {
-			if err := w.Run(ctx); err != nil && ctx.Err() == nil {
+		performing.Go(func() {
+			if err := w.Run(working); err != nil && working.Err() == nil {
 				t.Error(err)
 			}
 		})
 	}
 	f.end = sync.OnceFunc(func() {
+		leave()
+		performing.Wait()
 		cancel()
 		group.Wait()
 		for _, c := range append(connections, own) {
@@ -232,4 +252,89 @@ func (b *bed) requestTimes() (out []time.Time) {
 		out = append(out, time.Unix(0, l.Metadata.StartNs))
 	}
 	return out
+}
+
+// A load generator that is drained finishes its part and takes no further run. Who joins, leaves and is lost is told.
+func TestClusterMembers(t *testing.T) {
+	const document = `
+randomSeed: 7
+benchmark:
+  model: m
+  endpoint: {url: "http://simulator/", streaming: true}
+  dataset: {type: synthetic, entries: 50, prompts: {isl: 40, osl: 12}}
+  cluster: {workers: %d, joinTimeout: 20}
+  profiling: {type: constant, rate: 20, duration: 15.33, gracePeriod: 5}
+`
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, mock.Options{TTFT: mock.ConstDelay(80 * time.Millisecond)}, 3)
+		id := f.submit(fmt.Sprintf(document, 3))
+		time.Sleep(10500 * time.Millisecond)
+		if w, err := f.control.Drain("w2"); err != nil || w.State != "running" || !w.Draining {
+			t.Errorf("drain: %+v, %v", w, err)
+		}
+		if _, err := f.control.Drain("w9"); !errors.Is(err, run.ErrNoWorker) {
+			t.Errorf("drain one that has not joined: %v", err)
+		}
+		for _, w := range f.control.Workers() {
+			if w.State != "running" || *w.RunID != id || *w.ClockBound > 1 || *w.StartSkew > 1 || w.Lanes < 21844 || w.Requests == 0 {
+				t.Errorf("during the run: %+v", w)
+			}
+		}
+		live, err := f.engine.Snapshot(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := live.Workers
+		for i := range shown {
+			w := &shown[i]
+			if w.State != "running" || math.Abs(*w.AskedRate-20.0/3) > 0.01 || math.Abs(*w.Rate-*w.AskedRate) > 1.5 {
+				t.Errorf("%s: %s, %v of %v per second", w.Name, w.State, *w.Rate, *w.AskedRate)
+			}
+		}
+		if r := f.wait(id); r.State != bench.StateCompleted {
+			t.Errorf("%s: %s", r.State, r.StateReason)
+		}
+		final, err := f.engine.Snapshot(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range final.Workers {
+			if w := &final.Workers[i]; w.State != "completed" || w.Verdict == "" || *w.LatencyP50 < 80 {
+				t.Errorf("after the run: %+v", w)
+			}
+		}
+		if k := final.Conservation; k == nil || !k.Holds || k.Sent != 306 {
+			t.Errorf("conservation: %+v", k)
+		}
+		r := f.wait(f.submit(fmt.Sprintf(document, 3)))
+		if r.Error == nil || !strings.HasPrefix(r.Error.Message, "2 of 3 load generators have joined") {
+			t.Errorf("a run that needs the one that is drained: %+v", r.Error)
+		}
+		if r := f.wait(f.submit(fmt.Sprintf(document, 2))); r.State != bench.StateCompleted {
+			t.Errorf("a run that does not: %s: %s", r.State, r.StateReason)
+		}
+		f.bus.Cut("worker000000000000", true)
+		time.Sleep(15 * time.Second)
+		states := map[string]string{}
+		for _, w := range f.control.Workers() {
+			states[w.Name] = w.State
+		}
+		want := map[string]string{"w1": "lost", "w2": "drained", "w3": "idle"}
+		if diff := cmp.Diff(want, states); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+		kinds := map[string]bool{}
+		for _, of := range f.control.Traffic() {
+			kinds[of.Kind] = of.Messages > 0 && of.Bytes > of.Messages
+		}
+		for _, kind := range []string{"beat", "clock", "file", "join", "prepare", "ready", "release"} {
+			if !kinds[kind] {
+				t.Errorf("no messages %s: %v", kind, kinds)
+			}
+		}
+		f.end()
+		if diff := cmp.Diff([]string{"joined w1", "joined w2", "joined w3", "left w2", "left w3", "lost w1"}, f.told()); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+	})
 }

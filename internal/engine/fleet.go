@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -151,7 +152,24 @@ func (f *fleetRun) conclude(ctx context.Context, members []report.Member, fault 
 	snap := f.env.shot()
 	snap.Phases, snap.Client, snap.Stream, snap.Saturation = phases, o.Report.Client, o.Report.Stream, o.Report.Saturation
 	snap.SetElapsed(o.Report.Duration)
-	snap.Workers = f.workers
+	snap.Workers = f.finished(o.Report.Cluster)
+	snap.Contamination, snap.Conservation = o.Report.Cluster.Contamination, &o.Report.Cluster.Conservation
 	j.settle(ctx, f.env, snap, &o)
 	return nil
+}
+
+// finished returns the load generators as they are shown after the run.
+func (f *fleetRun) finished(c *export.Cluster) []run.WorkerState {
+	out := slices.Clone(f.workers)
+	for i := range out {
+		w := &out[i]
+		at := slices.IndexFunc(c.Workers, func(of export.Worker) bool { return of.Name == w.Name })
+		if at < 0 {
+			continue
+		}
+		of := &c.Workers[at]
+		w.State, w.Reason, w.Verdict, w.ClockBound = of.State, of.Reason, of.Verdict, of.ClockBound
+		w.TTFTP50, w.TTFTP99, w.LatencyP50, w.LatencyP99 = of.TTFTP50, of.TTFTP99, of.LatencyP50, of.LatencyP99
+	}
+	return out
 }

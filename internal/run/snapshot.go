@@ -39,22 +39,39 @@ type Snapshot struct {
 	Cache *verdict.Cache `json:"cache,omitempty"`
 	// Workers are the load generators by name; nil = this process is the only one.
 	Workers []WorkerState `json:"workers,omitempty"`
-	Start   time.Time     `json:"start"` // profiling window; zero before it opens
-	End     time.Time     `json:"end"`
+	// Of several load generators, Final only: what may be wrong if some were too busy (nil = none was), and what became
+	// of all requests.
+	Contamination []verdict.Contamination `json:"contamination,omitempty"`
+	Conservation  *verdict.Conservation   `json:"conservation,omitempty"`
+
+	Start time.Time `json:"start"` // profiling window; zero before it opens
+	End   time.Time `json:"end"`
 }
 
 // WorkerState is the state of one of several load generators of a run.
 type WorkerState struct {
-	Name  string  `json:"name" example:"worker-1"`
-	State string  `json:"state" enums:"idle,preparing,ready,running,reporting,draining,late,lost"`
-	Share float64 `json:"share"` // of the load
-	// Requests that it sent, of which Failed failed and InFlight have not returned.
+	Name   string  `json:"name" example:"worker-1"`
+	State  string  `json:"state" enums:"preparing,ready,running,reporting,late,lost,completed,cancelled,failed"`
+	Reason string  `json:"reason,omitempty"` // why it is lost, or how its part ended
+	Share  float64 `json:"share"`            // of the load
+	// Requests that it sent, of which Failed failed and InFlight have not returned; in all phases.
 	Requests int64     `json:"requests"`
 	Failed   int64     `json:"failed"`
 	InFlight int64     `json:"in_flight"`
 	Heard    time.Time `json:"last_heard"`
+	// Of the phase that began last: the requests per second that it sent, and those that it was asked for; null = the
+	// phase has no rate of requests, or has not begun.
+	Rate      *float64 `json:"sent_rate"`
+	AskedRate *float64 `json:"asked_rate"`
+	Slots     int      `json:"slots"` // its part of the concurrency of that phase, a closed loop; 0 = it is none
 	// ClockBound is how far its clock may be from that of the controller, in milliseconds; null = it is not known.
 	ClockBound *float64 `json:"clock_bound_ms"`
+	// What its own results say, Final only: whether it kept up, and percentiles in milliseconds.
+	Verdict    string   `json:"verdict,omitempty" enums:"ok,suspect,invalid,unknown"`
+	TTFTP50    *float64 `json:"time_to_first_token_p50_ms,omitempty"`
+	TTFTP99    *float64 `json:"time_to_first_token_p99_ms,omitempty"`
+	LatencyP50 *float64 `json:"request_latency_p50_ms,omitempty"`
+	LatencyP99 *float64 `json:"request_latency_p99_ms,omitempty"`
 }
 
 // PrefixCache describes the prefix caches of the servers; nil = nothing was sent, or no text.

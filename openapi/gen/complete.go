@@ -22,6 +22,7 @@ import (
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/results"
+	runstate "aiperfd/internal/run"
 )
 
 // bodies are the types of all answers; the types inside them are found from
@@ -29,7 +30,8 @@ import (
 func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
-		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Session{}, wire.Validation{}, wire.Version{},
+		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Cluster{}, runstate.Worker{},
+		wire.Session{}, wire.Validation{}, wire.Version{},
 		wire.ShuttingDown{}, wire.Simulator{}, wire.Problem{}, wire.Health{}, wire.Timeseries{}, wire.Distributions{}, wire.Samples{}, wire.Telemetry{},
 		compare.Comparison{}, compare.Answer{}, compare.Question{}, apiresults.RecordBody{}, wire.Errors{}, results.LogLine{}, results.Sweep{}, results.Agents{},
 		results.Answer{}, wire.Baselines{}, wire.BaselineRuns{}, wire.Candidate{}, baselines.Promotion{}, wire.SpansTaken{},

@@ -24,7 +24,8 @@ const (
 	eventMetrics  = "metrics"
 	eventErrors   = "errors"
 	eventFinished = "finished"
-	eventRun      = "run" // a change of any run
+	eventRun      = "run"    // a change of any run
+	eventWorker   = "worker" // a load generator has joined or is gone
 )
 
 // keepAliveEvery is the time between comments that keep a stream of events open.
@@ -64,6 +65,7 @@ func eventsOfChanges() []eventRow {
 		{kind: kindRunState, event: eventRun, change: "changed"},
 		{kind: kindUpdated, event: eventRun, change: "changed"},
 		{kind: kindDeleted, event: eventRun, change: "deleted"},
+		{kind: kindStartup, event: eventWorker},
 	}
 }
 

@@ -87,7 +87,7 @@ func (h *Handler) OfRun(w http.ResponseWriter, r *http.Request) error {
 // OfAll streams the changes of all runs.
 //
 //	@Summary		Stream the changes of all runs
-//	@Description	Server-sent events: a snapshot of the queue, then one event for each run that is created, changes its state or is deleted. docs/api.md lists the events.
+//	@Description	Server-sent events: a snapshot of the queue, then one event for each run that is created, changes its state or is deleted, and for each worker that joins, leaves or is lost. docs/api.md lists the events.
 //	@Tags			runs
 //	@Param			since_seq		query		string	false	"Continue after this event: its id or number"
 //	@Param			Last-Event-ID	header		string	false	"Continue after this event; takes precedence over since_seq"

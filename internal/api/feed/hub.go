@@ -161,6 +161,37 @@ func (h *Hub) Publish(ev run.Event) {
 	}
 }
 
+// Announce tells every client that a load generator has joined, left or is lost, whatever run it follows. It never
+// waits for a client.
+func (h *Hub) Announce(c run.WorkerChange) {
+	state := startupOver
+	if c.What == changeJoined {
+		state = startupReady
+	}
+	d := draft{kind: kindStartup, service: c.Worker.Name, payload: startupPayload{state, c.What, c.Reason, c.Worker}}
+	d.encode()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m := message{kind: d.kind, data: d.finish(run.Event{At: c.At}, 0)}
+	m.body = m.data[len(m.data)-1-len(d.body) : len(m.data)-1]
+	for s := range h.subscriptions {
+		if !s.events {
+			s.enqueueWanted(m)
+		}
+	}
+	h.change(m)
+}
+
+// change offers a message to the clients that follow the changes of all runs. The lock must be held.
+func (h *Hub) change(m message) {
+	h.changes.seq++
+	m.id = eventID{h.changes.seq, h.changes.epoch}
+	h.changes.keep(m)
+	for c := range h.subscriptions {
+		h.dropped += c.offer(m, allChanges, false)
+	}
+}
+
 // activate updates the list of active runs, before the messages are sent.
 func (h *Hub) activate(ev run.Event, s *stream) {
 	if ev.Run != nil {
@@ -184,12 +215,7 @@ func (h *Hub) send(s *stream, ev run.Event, d *draft) {
 	if d.kind != kindQueued && d.kind != kindRunState && d.kind != kindUpdated && d.kind != kindDeleted {
 		return
 	}
-	h.changes.seq++
-	m.id = eventID{h.changes.seq, h.changes.epoch}
-	h.changes.keep(m)
-	for c := range h.subscriptions {
-		h.dropped += c.offer(m, allChanges, false)
-	}
+	h.change(m)
 }
 
 // settle ends what ends with an event, after its messages were sent.

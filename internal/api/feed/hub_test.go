@@ -130,6 +130,40 @@ func TestCadence(t *testing.T) {
 	}
 }
 
+// Several load generators are one group with the state of each, at the cadences of one.
+func TestWorkersOfCluster(t *testing.T) {
+	h := NewHub(0)
+	var last message
+	counts := map[string]int{}
+	for i := range 40 {
+		ev := ofRun("a", run.EventPhaseProgress, bench.StateRunning)
+		ev.At = start.Add(time.Duration(i) * 250 * time.Millisecond)
+		ev.Snapshot = &run.Snapshot{Wall: ev.At, Workers: []run.WorkerState{
+			{Name: "one", State: "running", Share: 0.5, Requests: 20, Failed: 1, InFlight: 2, Heard: ev.At, Rate: new(4.5), AskedRate: new(5.0)},
+			{Name: "two", State: "lost", Reason: "no message for 10s", Share: 0.5, Heard: start},
+		}}
+		h.Publish(ev)
+	}
+	for _, m := range h.streams["a"].ring {
+		counts[m.kind]++
+		if m.kind == kindGroup {
+			last = m
+		}
+	}
+	if counts[kindStatus] != 20 || counts[kindGroup] != 5 || counts[kindHealth] != 0 {
+		t.Errorf("messages: %v", counts)
+	}
+	for _, want := range []string{
+		`"group_id":"cluster"`, `"declared_workers":2,"ready_workers":1`, `"sent_rate":4.5,"asked_rate":5`,
+		`"worker_statuses":{"one":"healthy","two":"stale"}`, `"one":{"total":20,"failed":1,"completed":17}`,
+		`"state":"lost","reason":"no message for 10s"`,
+	} {
+		if !strings.Contains(string(last.data), want) {
+			t.Errorf("no %s in %s", want, last.data)
+		}
+	}
+}
+
 // A failed start has its reason in a message of AIPerf's type.
 func TestServiceError(t *testing.T) {
 	h := NewHub(0)

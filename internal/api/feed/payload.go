@@ -52,6 +52,12 @@ type (
 		Statuses map[string]wire.WorkerStatus `json:"worker_statuses"`
 		Tasks    map[string]wire.TaskStats    `json:"worker_task_stats"`
 	}
+	startupPayload struct {
+		State  string     `json:"startup_state"`
+		Change string     `json:"change"` // joined, left or lost
+		Reason string     `json:"reason,omitempty"`
+		Worker run.Worker `json:"worker"`
+	}
 	statePayload struct {
 		State wire.SystemState `json:"state"`
 	}

@@ -26,6 +26,7 @@ const (
 	kindHealth        = "worker_health"
 	kindStatus        = "worker_status_summary"
 	kindGroup         = "worker_group_stats"
+	kindStartup       = "worker_startup_state"
 	kindSystem        = "system_state_changed"
 	kindResults       = "process_all_results"
 	kindExported      = "results_exported"
@@ -51,7 +52,8 @@ func Kinds() []string {
 	return []string{
 		kindMetrics, kindServers, kindDevices,
 		kindPhaseStart, kindPhaseProgress, kindPhaseSent, kindPhaseComplete, kindCredits,
-		kindProcessing, kindRecords, kindHealth, kindStatus, kindGroup, kindSystem, kindResults, kindExported,
+		kindProcessing, kindRecords, kindHealth, kindStatus, kindGroup, kindStartup, kindSystem, kindResults,
+		kindExported,
 		kindComplete, kindError, kindHeartbeat, kindRunState, kindQueued, kindUpdated, kindDeleted, kindSnapshot,
 		kindClient, kindErrors, kindExperiment, kindPlanned, kindMeasured, kindAnswerSoFar, kindAnswer,
 	}
@@ -74,6 +76,13 @@ const (
 	fromRecords = "records_manager"
 	fromWorker  = "worker-0"
 	fromSystem  = "system_controller"
+)
+
+// What the message that a load generator has joined or is gone says.
+const (
+	changeJoined = "joined"
+	startupReady = "ready"
+	startupOver  = "shutting_down"
 )
 
 // draft is a message without a sequence number.
@@ -277,21 +286,27 @@ func (s *stream) workerMessages(ev run.Event, recent wire.Recent) []draft {
 		return out
 	}
 	ws := wire.NewWorkers(ev.Run, ev.Snapshot, recent, ev.At)
-	w, ok := ws.Workers[fromWorker]
-	if !ok {
+	if len(ws.Workers) == 0 {
 		return out
 	}
-	statuses := map[string]wire.WorkerStatus{fromWorker: w.Status}
+	group := groupPayload{Statuses: map[string]wire.WorkerStatus{}, Tasks: map[string]wire.TaskStats{}}
+	startup := map[string]string{}
+	for name, w := range ws.Workers {
+		group.Statuses[name], group.Tasks[name], startup[name] = w.Status, w.Tasks, *w.StartupState
+	}
 	if s.due(kindStatus, ev.At, statusCadence) {
 		out = append(out, draft{kind: kindStatus, service: fromSystem, payload: statusPayload{
-			Statuses: statuses, Startup: map[string]string{fromWorker: *w.StartupState},
+			Statuses: group.Statuses, Startup: startup,
 		}})
 	}
-	if s.due(kindHealth, ev.At, slowCadence) {
+	if !s.due(kindHealth, ev.At, slowCadence) {
+		return out
+	}
+	if w, ok := ws.Workers[fromWorker]; ok { // of others it is not known what their processes use
 		out = append(out, draft{kind: kindHealth, service: fromWorker, payload: healthPayload{w.Health, w.Tasks}})
-		out = append(out, draft{kind: kindGroup, service: fromSystem, payload: groupPayload{
-			WorkerGroup: ws.Groups["local"], Statuses: statuses, Tasks: map[string]wire.TaskStats{fromWorker: w.Tasks},
-		}})
+	}
+	for _, group.WorkerGroup = range ws.Groups { // there is one
+		out = append(out, draft{kind: kindGroup, service: fromSystem, payload: group})
 	}
 	return out
 }

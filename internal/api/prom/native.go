@@ -157,7 +157,7 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 	if r.StartedAt != nil {
 		began = *r.StartedAt
 	}
-	var in, out int64
+	var in, out, dropped int64
 	progress := family("aiperf_phase_progress_ratio",
 		"Share of the phase that is over, by its requests, sessions or duration.", "run_id", "phase")
 	slos := make(map[objective]*struct{ met, missed int64 })
@@ -169,6 +169,7 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 		}
 		in += p.Counters.BytesReceived
 		out += p.Counters.BytesSent
+		dropped += p.Stats.Arrivals.Dropped
 		if p.Stats.Kind != bench.Profiling {
 			continue
 		}
@@ -201,12 +202,25 @@ func (e *emitter) snapshot(r *run.Run, s *run.Snapshot) {
 	}
 	e.counter(family("aiperf_bytes_received_total", "Bytes of response bodies received.", "run_id"), began, in, id)
 	e.counter(family("aiperf_bytes_sent_total", "Bytes of request bodies sent.", "run_id"), began, out, id)
+	if s.Conservation != nil {
+		e.notSent(id, began, s.Conservation, dropped)
+	}
 	slo := family("aiperf_slo_requests_total", "Requests that met or missed an objective.",
 		append([]string{"run_id", "slo", "result"}, e.more...)...)
 	for of, n := range slos {
 		e.counter(slo, began, n.met, labels(of.model, id, of.slo, "met")...)
 		e.counter(slo, began, n.missed, labels(of.model, id, of.slo, "missed")...)
 	}
+}
+
+// notSent emits the arrivals that load generators did not send.
+func (e *emitter) notSent(id string, began time.Time, k *verdict.Conservation, dropped int64) {
+	of := family("aiperf_requests_not_sent_total", "Arrivals that no load generator sent: because one was lost "+
+		"(worker_lost), perhaps because it was (unknown), or because no slot was free (dropped). Ended runs on several "+
+		"load generators only.", "run_id", "reason")
+	e.counter(of, began, k.NotSent, id, "worker_lost")
+	e.counter(of, began, k.Unknown, id, "unknown")
+	e.counter(of, began, dropped, id, "dropped")
 }
 
 // cache emits how much of the prompts was in a prefix cache, by all who say something about it.

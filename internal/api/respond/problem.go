@@ -73,6 +73,7 @@ func Problems() []Row {
 		{ErrNotFound, 404, "not-found", "Not found", detailNotFound, false},
 		{run.ErrNotFound, 404, "not-found", "Not found", "No such run", false},
 		{run.ErrNoBaseline, 404, "not-found", "Not found", "No such baseline", false},
+		{run.ErrNoWorker, 404, "not-found", "Not found", "No worker of this name or id has joined", false},
 		{ErrMethod, 405, "method-not-allowed", "Method not allowed", detailMethod, false},
 		{ErrParameter, 400, "bad-parameter", "Bad parameter", "A parameter is not valid", false},
 		{run.ErrBadCursor, 400, "bad-parameter", "Bad parameter", "The cursor is not valid for this query", false},

@@ -15,7 +15,7 @@ type Progress struct {
 	SystemState     SystemState      `json:"system_state"`
 }
 
-// WorkerCounts are the counts of a worker fleet; all 0 in one process.
+// WorkerCounts are the counts of the load generators that perform a run together; all 0 if there is only one.
 type WorkerCounts struct {
 	Ready              int `json:"ready"`
 	Total              int `json:"total"`
@@ -161,6 +161,10 @@ func NewProgress(r *run.Run, s *run.Snapshot) Progress {
 		return out
 	}
 	out.ResultsExported = s.Exported
+	if r != nil && len(s.Workers) > 0 {
+		group := newFleet(r, s, s.Wall).Groups[clusterID]
+		out.Workers.Ready, out.Workers.Total = group.Ready, group.Declared
+	}
 	for i := range s.Phases {
 		out.Phases[s.Phases[i].Stats.Name] = newPhase(&s.Phases[i], s)
 	}

@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"aiperfd/internal/run"
+)
 
 // Problem is an RFC 9457 problem with aiperfd's extension members.
 type Problem struct {
@@ -55,6 +59,15 @@ type Simulator struct {
 	URL   string `json:"url" example:"http://127.0.0.1:40123"`
 	Model string `json:"model" example:"demo-model"`
 }
+
+// Cluster is the body of GET /api/cluster.
+type Cluster struct {
+	Enabled bool         `json:"enabled"` // load generators can join: the daemon has --bus-listen
+	Workers []run.Worker `json:"workers"` // by name; never null
+}
+
+// ClusterWorker is a load generator that has joined.
+type ClusterWorker = run.Worker
 
 // Version is the body of GET /api/version. Callers without the scope read see name and
 // version only.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
 
@@ -25,6 +26,8 @@ type Worker struct {
 	StartupState   *string         `json:"startup_state"`
 	StartupStateNS *int64          `json:"startup_state_updated_ns"`
 	LastUpdateNS   *int64          `json:"last_update_ns"`
+	// Part is what one of several load generators performs of the run; absent if it is the only one.
+	Part *run.WorkerState `json:"part,omitempty"`
 }
 
 // WorkerGroup is a group of workers.
@@ -38,6 +41,10 @@ type WorkerGroup struct {
 	Tasks        TaskStats         `json:"task_stats"`
 	Workers      map[string]Worker `json:"workers"`
 	LastUpdateNS *int64            `json:"last_update_ns"`
+	// Of several load generators, after the run: within which bounds percentiles are if some were too busy, and what
+	// became of all requests.
+	Contamination []verdict.Contamination `json:"contamination,omitempty"`
+	Conservation  *verdict.Conservation   `json:"conservation,omitempty"`
 }
 
 // TaskStats counts requests; Completed excludes the failed ones.
@@ -81,6 +88,7 @@ const (
 const (
 	workerID   = "worker-0"
 	groupID    = "local"
+	clusterID  = "cluster"
 	staleAfter = 10 * time.Second
 	busyShare  = 85.0 // percent of all processors
 )
@@ -179,8 +187,10 @@ func newHealth(s *run.Snapshot) *ProcessHealth {
 
 // newFleet returns the state of the load generators that perform a run together.
 func newFleet(r *run.Run, s *run.Snapshot, now time.Time) Workers {
-	const id = "cluster"
-	group := WorkerGroup{ID: id, Status: Idle, Declared: len(s.Workers), Workers: map[string]Worker{}}
+	group := WorkerGroup{
+		ID: clusterID, Status: Idle, Declared: len(s.Workers), Workers: map[string]Worker{},
+		Contamination: s.Contamination, Conservation: s.Conservation,
+	}
 	state, since := startup(r, s)
 	group.StartupState, group.LastUpdateNS = &state, nanos(s.Wall)
 	out := Workers{Workers: map[string]Worker{}, Groups: map[string]WorkerGroup{}}
@@ -188,6 +198,7 @@ func newFleet(r *run.Run, s *run.Snapshot, now time.Time) Workers {
 		m := &s.Workers[i]
 		w := Worker{
 			ID: m.Name, LastUpdateNS: nanos(m.Heard), StartupState: &state, StartupStateNS: since, Status: Healthy,
+			Part:  m,
 			Tasks: TaskStats{Total: m.Requests, Failed: m.Failed, Completed: m.Requests - m.Failed - m.InFlight},
 		}
 		switch {
@@ -206,6 +217,6 @@ func newFleet(r *run.Run, s *run.Snapshot, now time.Time) Workers {
 		group.Tasks.Completed += w.Tasks.Completed
 		group.Workers[m.Name], out.Workers[m.Name] = w, w
 	}
-	out.Groups[id] = group
+	out.Groups[clusterID] = group
 	return out
 }

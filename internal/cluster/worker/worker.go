@@ -36,6 +36,7 @@ type Options struct {
 	Name    string
 	Version string
 	Labels  map[string]string
+	Memory  int64 // that the process may use, in bytes; 0 = it is not known
 	Engine  *engine.Engine
 	Dir     func(run string) string // of the files of a run
 	Load    config.LoadOptions      // of documents
@@ -109,6 +110,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		case <-tick.C:
 			w.lookAtClock(ctx)
 		case <-w.ended:
+			w.leave(ctx)
 			return nil
 		case <-ctx.Done():
 			w.leave(context.WithoutCancel(ctx))
@@ -120,7 +122,8 @@ func (w *Worker) Run(ctx context.Context) error {
 // join asks the controller to take the worker until it does. The error says why it never will.
 func (w *Worker) join(ctx context.Context) error {
 	o := &w.options
-	hello := message.Join{ID: o.ID, Name: o.Name, Version: o.Version, Labels: o.Labels, Cores: runtime.GOMAXPROCS(0)}
+	hello := message.Join{ID: o.ID, Name: o.Name, Version: o.Version, Labels: o.Labels, Cores: runtime.GOMAXPROCS(0),
+		Memory: o.Memory}
 	waiting := false
 	for {
 		var answer message.Answer

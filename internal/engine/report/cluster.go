@@ -360,7 +360,7 @@ func (m *Member) describe() export.Worker {
 
 // contamination returns the bounds of the percentiles of a phase if a share of its values may be wrong: these move an
 // order statistic by their number at most (P. J. Huber, Robust Estimation of a Location Parameter, 1964).
-func contamination(set *measure.Set, share float64) (out []export.Contamination) {
+func contamination(set *measure.Set, share float64) (out []verdict.Contamination) {
 	for _, tag := range []string{"time_to_first_token", "request_latency"} {
 		h, ok := set.Histogram(tag)
 		def, known := catalogue.Lookup(tag)
@@ -370,7 +370,7 @@ func contamination(set *measure.Set, share float64) (out []export.Contamination)
 		const perSecond = 1000 // milliseconds; sketches have seconds
 		for _, p := range []float64{50, 90, 95, 99} {
 			lower := h.Quantile(max(0, p/100-share)) * perSecond
-			b := export.Contamination{Metric: tag, Percentile: p, Lower: lower, Unit: def.Unit}
+			b := verdict.Contamination{Metric: tag, Percentile: p, Lower: lower, Unit: def.Unit}
 			if p/100+share < 1 {
 				b.Upper = new(h.Quantile(p/100+share) * perSecond)
 			}
