@@ -286,6 +286,11 @@ func (m *Maker) keepAnswers(ctx context.Context, c *content) error {
 			return err
 		}
 	}
+	if snap != nil && len(snap.Workers) > 0 {
+		if err := c.keep(path+"/workers", wire.NewWorkers(found, snap, wire.Recent{}, snap.Wall)); err != nil {
+			return err
+		}
+	}
 	return m.phases(ctx, c, found, snap)
 }
 

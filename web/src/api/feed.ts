@@ -22,6 +22,8 @@ const types = [
   "credit_phase_complete",
   "realtime_metrics",
   "client_verdict",
+  "worker_group_stats",
+  "worker_startup_state",
   "results_exported",
   "benchmark_complete",
   "heartbeat",

@@ -37,6 +37,7 @@ import { Server, Spans } from "./server";
 import { Slowest } from "./slowest";
 import { Speculation } from "./speculation";
 import { SweepPart } from "./sweep";
+import { Workers } from "./workers";
 
 export function RunPage({ id }: { id: string }): JSX.Element {
   const store = useMemo(() => new RunStore(id), [id]);
@@ -48,6 +49,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
   const problem = store.problem.value;
   if (!run && problem instanceof Problem && problem.status === 404) return <Missing what="run" name={id} />;
   if (!run) return problem ? <ErrorText error={problem} /> : <p class="empty">Loading …</p>;
+  const several = store.workers.value !== null;
   return (
     <>
       <Head store={store} run={run} />
@@ -61,11 +63,19 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           <Scope store={store} />
           <Tiles store={store} run={run} />
           <OpenLoop run={run} store={store} />
+          <Workers store={store} run={run} />
           <Server run={run} scope={store.scope.value} />
           <Spans run={run} scope={store.scope.value} />
           <GPUs run={run} scope={store.scope.value} />
           <Network run={run} scope={store.scope.value} />
-          <Charts store={store} run={run} />
+          {several ? (
+            <p class="empty">
+              Charts over time, distributions and the slowest requests are not computed for a run on several load
+              generators.
+            </p>
+          ) : (
+            <Charts store={store} run={run} />
+          )}
           <div class="columns wide-left">
             <Percentiles store={store} />
             <div class="stack">
@@ -75,8 +85,8 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           </div>
           <Agents store={store} run={run} />
           <Speculation store={store} run={run} />
-          <Distributions store={store} run={run} />
-          <Slowest run={run} />
+          {!several && <Distributions store={store} run={run} />}
+          {!several && <Slowest run={run} />}
         </>
       )}
       {!embedded && (

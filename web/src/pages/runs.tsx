@@ -27,6 +27,7 @@ import { counted } from "../state/scope";
 import { seated } from "../state/seats";
 import "./runs.css";
 import { Action, Bar, Card, ClientPill, Copy, lasted, load, loadLines, StatePill, VerdictPill } from "../ui/parts";
+import { Members } from "./workers";
 
 export function RunsPage(): JSX.Element {
   useEffect(() => {
@@ -43,10 +44,14 @@ export function RunsPage(): JSX.Element {
         </p>
       )}
       {empty ? (
-        <Welcome />
+        <>
+          <Welcome />
+          <Members />
+        </>
       ) : (
         <>
           <Active />
+          <Members />
           <History />
           <Chosen />
         </>

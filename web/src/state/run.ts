@@ -19,6 +19,7 @@ import { inOrder, statsOf } from "./scope";
 type Results = Schemas["wire.Results"];
 type PhaseRecord = Schemas["wire.PhaseRecord"];
 type Files = Schemas["wire.ResultFiles"];
+type WorkerGroup = Schemas["wire.WorkerGroup"];
 
 /** Milliseconds between two readings of the series of an active run, and between two of the
  * run itself while no feed brings its changes. */
@@ -31,6 +32,8 @@ export class RunStore {
   readonly metrics = signal<Record<string, Stats>>({});
   readonly series = signal<Timeseries | null>(null);
   readonly results = signal<Results | null>(null);
+  /** the load generators; null = there is only one */
+  readonly workers = signal<WorkerGroup | null>(null);
   /** thresholds of requests by metric, in its unit */
   readonly slos = signal<Record<string, number>>({});
   /** name of the phase whose numbers are shown; null = those of the whole run */
@@ -124,11 +127,17 @@ export class RunStore {
       this.progress.value = progress;
       this.metrics.value = metrics.metrics as Record<string, Stats>;
       this.problem.value = null;
+      if (progress.workers?.total) await this.readWorkers(base);
       if (embedded) this.results.value = await getJSON<Results>(base + "/results").catch(() => null);
       else if (ended(run.state)) await this.finish(base);
     } catch (error) {
       if (!this.closed) this.problem.value = error;
     }
+  }
+
+  private async readWorkers(base: string): Promise<void> {
+    const all = await getJSON<Schemas["wire.Workers"]>(base + "/workers").catch(() => null);
+    this.workers.value = all?.worker_groups.cluster ?? null;
   }
 
   /** finish reads what a run has when it has ended; a sweep has files only. */
@@ -167,6 +176,9 @@ export class RunStore {
     if (message.metrics) {
       const list = message.metrics as (Stats & { tag: string })[];
       this.metrics.value = Object.fromEntries(list.map((m) => [m.tag, m]));
+    }
+    if (message.message_type === "worker_group_stats" && message.group_id === "cluster") {
+      this.workers.value = message as unknown as WorkerGroup;
     }
     if (message.message_type === "client_verdict" && this.run.value) {
       this.run.value = { ...this.run.value, client: message.client as Run["client"] };
