@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"aiperfd/internal/app"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/secret"
@@ -57,6 +58,9 @@ the result does not count, or says otherwise than the files.`,
 				if _, err := checkDataset(cmd, p.Dataset.Kind, p.Dataset.Options); err != nil {
 					return err
 				}
+			}
+			for _, a := range app.Advise(p) {
+				fmt.Fprintln(plainErr(cmd), "warning:", a)
 			}
 			if explain {
 				for _, d := range doc.Defaulted() {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -23,8 +24,10 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 	"aiperfd/internal/study"
@@ -204,9 +207,26 @@ func loadChecked(data []byte, format config.Format, o config.LoadOptions, caps e
 	var out apiruns.Loaded
 	var err error
 	if out.Document, out.Warnings, err = config.Load(data, o); err == nil {
-		out.Compiled, err = checkPlans(out.Document, caps, o.Done)
+		whole, problems := checkPlans(out.Document, caps, o.Done)
+		if problems != nil {
+			return out, problems
+		}
+		out.Compiled, out.Advice = whole, Advise(whole)
 	}
 	return out, err
+}
+
+// Advise returns what a run of a plan warns of at its start, of what is known before. Each run of a sweep has its own
+// plan, and warns itself.
+func Advise(p *plan.Plan) []problem.Problem {
+	if s := p.Document.Study(); s != nil && s.Sweep != nil {
+		return nil
+	}
+	text := plan.NeedsWorkers(p, runtime.GOMAXPROCS(0))
+	if text == "" {
+		return nil
+	}
+	return []problem.Problem{{Pointer: "#", Code: plan.NeedsWorkersCode, Detail: text}}
 }
 
 // run executes the engine and serves the API until ctx ends or shutdown is

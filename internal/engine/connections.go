@@ -68,7 +68,8 @@ func checkConnections(ctx context.Context, p *plan.Plan, o *transport.Options) e
 	}
 	if ports, ok := o.LocalPorts(ctx, urls, need); ok && ports < need {
 		return fmt.Errorf("%d connections are needed at a time, this machine has %d local ports for them: "+
-			"add source addresses (--source-address) or addresses of servers, extend net.ipv4.ip_local_port_range, or lower the concurrency", need, ports)
+			"add source addresses (--source-address) or addresses of servers, extend net.ipv4.ip_local_port_range, "+
+			"divide the load among load generators (docs/more-load.md), or lower the concurrency", need, ports)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -376,6 +377,12 @@ func connectionWarnings(p *plan.Plan, env *environment) []bench.Warning {
 		if text := plan.Overcommitted(p, files); text != "" {
 			env.notify.log.Warn().Msg(text)
 			out.add("file-limit", text)
+		}
+	}
+	if env.part == nil && env.opts.Dial == nil {
+		if text := plan.NeedsWorkers(p, runtime.GOMAXPROCS(0)); text != "" {
+			env.notify.log.Warn().Msg(text)
+			out.add(plan.NeedsWorkersCode, text)
 		}
 	}
 	if o.SkipTLSVerify && slices.ContainsFunc(p.Targets, func(t plan.Target) bool { return t.URL.Scheme == "https" }) {

@@ -43,6 +43,7 @@ type Loaded struct {
 	Document *config.Document
 	Compiled any               // see [run.Submission]
 	Warnings []problem.Problem // also with an error
+	Advice   []problem.Problem // what a run of the document warns of at its start
 }
 
 // LoadFunc reads a document from the network. Its errors are *problem.Invalid,

@@ -197,7 +197,8 @@ func (h *Handler) Validate(w http.ResponseWriter, r *http.Request) error {
 	out := wire.Validation{Errors: []wire.Fault{}, Defaults: []wire.Default{}}
 	switch {
 	case err == nil:
-		out.Valid, out.Warnings, out.Config = true, faults(loaded.Warnings), h.Compat(loaded.Document)
+		out.Valid, out.Config = true, h.Compat(loaded.Document)
+		out.Warnings = faults(append(loaded.Warnings, loaded.Advice...))
 		for _, d := range loaded.Document.Defaulted() {
 			out.Defaults = append(out.Defaults, wire.Default(d))
 		}
