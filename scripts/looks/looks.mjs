@@ -38,6 +38,7 @@ const states = {
   finished: {},
   server: {},
   phases: {},
+  workers: {},
   sweep: {},
   search: {},
   compare: {},
