@@ -95,22 +95,27 @@ func (c *benchmarkCommand) run(ctx context.Context, out io.Writer) error {
 // cluster returns how many load generators the command starts on this machine, or where others join.
 func (c *benchmarkCommand) cluster() (spawn int, o app.BusOptions, err error) {
 	f, cluster := c.flags, c.document.Benchmark.Cluster
+	o = app.BusOptions{
+		Listen: f.Text("--bus-listen"), URL: f.Text("--bus-url"), Creds: f.Text("--bus-creds"), Prefix: f.Text("--bus-prefix"),
+		CA: f.Text("--bus-ca"), Cert: f.Text("--bus-cert"), Key: f.Text("--bus-key"), ClientCA: f.Text("--bus-client-ca"),
+		Insecure: f.Given("--insecure-bus"),
+	}
+	joins := o.Listen != "" || o.URL != ""
 	switch {
-	case f.Given("--spawn-workers") && (f.Given("--workers") || f.Given("--bus-listen")):
-		return 0, o, errors.New("--spawn-workers: starts the load generators itself; it conflicts with --workers and --bus-listen")
+	case f.Given("--spawn-workers") && (f.Given("--workers") || joins):
+		return 0, o, errors.New("--spawn-workers: starts the load generators itself; " +
+			"it conflicts with --workers, --bus-listen and --bus-url")
+	case checkBus(&o) != nil:
+		return 0, o, checkBus(&o)
 	case f.Given("--spawn-workers"):
-		return cluster.Workers, o, nil
-	case cluster == nil && f.Given("--bus-listen"):
-		return 0, o, errors.New("--bus-listen: needs --workers, the number of load generators")
-	case cluster != nil && !f.Given("--bus-listen"):
-		return 0, o, errors.New("--workers (cluster.workers): needs --bus-listen, the address at which load generators join; " +
-			"--spawn-workers starts them on this machine")
+		return cluster.Workers, app.BusOptions{}, nil
+	case cluster == nil && joins:
+		return 0, o, errors.New("--bus-listen and --bus-url: need --workers, the number of load generators")
+	case cluster != nil && !joins:
+		return 0, o, errors.New("--workers (cluster.workers): needs --bus-listen, the address at which load generators join, " +
+			"or --bus-url; --spawn-workers starts them on this machine")
 	case cluster == nil:
 		return 0, o, nil
-	}
-	o = app.BusOptions{
-		Listen: f.Text("--bus-listen"), Cert: f.Text("--bus-cert"), Key: f.Text("--bus-key"), ClientCA: f.Text("--bus-client-ca"),
-		Insecure: f.Given("--insecure-bus"),
 	}
 	o.Tokens, err = busTokens(f.Text("--bus-token-file"))
 	return 0, o, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,10 +31,12 @@ import (
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	commands := map[string]func(){
 		"aiperfd": main,
 		"exits":   func() { os.Exit(runExits(os.Args[1:])) },
-	})
+	}
+	maps.Copy(commands, busCommands())
+	testscript.Main(m, commands)
 }
 
 // TestScript drives the program as users do: by its command line, signals and

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"aiperfd/internal/api/access"
 	"aiperfd/internal/app"
+	"aiperfd/internal/cluster"
 )
 
 const workerLong = `Perform parts of runs for a controller: aiperfd serve --bus-listen, or
@@ -21,6 +23,8 @@ waits for a run, sends its share of the requests and gives its records back.
   aiperfd token new --name worker-1 --scope worker --file tokens > token
   aiperfd worker --join tls://10.0.0.1:4222 --token-file token
 
+With --bus-creds, both meet at an existing NATS, whose URL --join has.
+
 A worker that has not heard of its controller for nine seconds stops sending.`
 
 // workerFlags are the flags of a load generator.
@@ -28,6 +32,7 @@ type workerFlags struct {
 	app.WorkerOptions
 	tokenFile string
 	labels    []string
+	targets   targetFlags
 	process   processFlags
 }
 
@@ -48,24 +53,29 @@ func newWorkerCommand() *cobra.Command {
 	}
 	host, _ := os.Hostname() // without one, --name is required
 	fs := cmd.Flags()
-	fs.StringVar(&f.URL, "join", "", "`URL` of the controller: nats://HOST:PORT, or tls://HOST:PORT")
+	fs.StringVar(&f.URL, "join", "", "`URL` of the controller, or of an existing NATS: nats://HOST:PORT, or tls://HOST:PORT")
 	fs.StringVar(&f.tokenFile, "token-file", "", "`file` with the token of this worker")
+	fs.StringVar(&f.Creds, "bus-creds", "", "`file` with the credentials of this worker at an existing NATS: a JWT and its key, or the seed of a key")
+	fs.StringVar(&f.Prefix, "bus-prefix", "", "`words`, with dots between them, before all subjects at an existing NATS; that of the controller")
 	fs.StringVar(&f.Name, "name", host, "`name` of this worker in results; unique among those of the controller")
 	fs.StringSliceVar(&f.labels, "label", nil, "`name=value` that describes the worker (repeatable)")
 	fs.StringVar(&f.DataDir, "data-dir", "", "`folder` for the records of a run until the controller has them; default a temporary one")
 	fs.BoolVar(&f.Once, "once", false, "end after the first run")
 	fs.DurationVar(&f.LeaveAfter, "leave-after", 0, "`time` without the controller after which the worker ends; default never, with --once 30s")
-	fs.StringVar(&f.CA, "ca-file", "", "`file` with the authorities that may have signed the certificate of the controller; default those of the system")
+	fs.StringVar(&f.CA, "ca-file", "", "`file` with the authorities that may have signed the certificate of that server; default those of the system")
 	fs.StringVar(&f.Cert, "cert-file", "", "`file` with the certificate of this worker")
 	fs.StringVar(&f.Key, "key-file", "", "`file` with the key of that certificate")
+	fs.StringSliceVar(&f.targets.allow, "allow-target", nil, "`pattern` of servers that runs may reach: host[:port], *.suffix[:port], *, address or CIDR[:port], unix:/path (repeatable); default all but metadata services and link-local addresses")
+	fs.Float64Var(&f.Caps.Rate, "max-rate", 0, "maximum arrivals per second that a controller may ask this worker for; 0 = unlimited")
+	fs.IntVar(&f.Caps.Concurrency, "max-concurrency", 0, "maximum concurrency that a controller may ask this worker for; 0 = unlimited")
 	fs.StringVar(&f.process.level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&f.process.format, "log-format", logText, "text, or json for one object per line")
-	fs.BoolVar(&f.Insecure, "insecure-bus", false, "connect to other machines without TLS: others on the network can read the token and the documents")
+	fs.BoolVar(&f.Insecure, "insecure-bus", false, "connect to other machines without TLS: others on the network can read the token and the results")
 	return cmd
 }
 
 // busTokens returns what authenticates load generators by a token file.
-func busTokens(path string) (func(token string) (name string, most int, ok bool), error) {
+func busTokens(path string) (cluster.Tokens, error) {
 	if path == "" {
 		return nil, errors.New("--bus-token-file: a file with the tokens of load generators is required; aiperfd token new makes one")
 	}
@@ -79,23 +89,30 @@ func busTokens(path string) (func(token string) (name string, most int, ok bool)
 // busFlags are the flags of the daemon that say where load generators join.
 type busFlags struct {
 	app.BusOptions
-	tokens string
+	tokens string // file
 }
 
 // add adds the flags to those of the command.
 func (f *busFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Listen, "bus-listen", "", "`address`, HOST:PORT, at which load generators join (aiperfd worker); default none")
+	fs.StringVar(&f.URL, "bus-url", "", "`URL` of an existing NATS, nats://HOST:PORT or tls://HOST:PORT, at which load generators join instead")
+	fs.StringVar(&f.Creds, "bus-creds", "", "`file` with the credentials of the daemon there: a JWT and its key, or the seed of a key")
+	fs.StringVar(&f.Prefix, "bus-prefix", "", "`words`, with dots between them, before all subjects there; each controller needs its own")
+	fs.StringVar(&f.CA, "bus-ca", "", "`file` with the authorities that may have signed the certificate of that server; default those of the system")
 	fs.StringVar(&f.tokens, "bus-token-file", "", "`file` with the tokens of load generators (aiperfd token new --scope worker); default that of --token-file")
-	fs.StringVar(&f.Cert, "bus-cert", "", "`file` with the certificate of that address; required unless it is a loopback address")
+	fs.StringVar(&f.Cert, "bus-cert", "", "`file` with the certificate of --bus-listen, required unless it is a loopback address, or of the daemon at --bus-url")
 	fs.StringVar(&f.Key, "bus-key", "", "`file` with the key of the certificate")
 	fs.StringVar(&f.ClientCA, "bus-client-ca", "", "`file` with the authorities that must have signed the certificates of load generators")
-	fs.BoolVar(&f.Insecure, "insecure-bus", false, "listen on the network without TLS: others can read tokens and documents")
+	fs.BoolVar(&f.Insecure, "insecure-bus", false, "use the network without TLS: others can read tokens and results")
 }
 
 // options checks the flags. guard knows the tokens of the daemon, if it has some.
 func (f *busFlags) options(guard *access.Guard, own string) (o app.BusOptions, err error) {
+	if err := checkBus(&f.BusOptions); err != nil {
+		return o, err
+	}
 	switch {
-	case f.Listen == "":
+	case f.Listen == "" && f.URL == "":
 		return o, nil
 	case f.tokens == "" && own != "" && guard != nil:
 		f.Tokens = guard.Worker
@@ -103,6 +120,32 @@ func (f *busFlags) options(guard *access.Guard, own string) (o app.BusOptions, e
 		f.Tokens, err = busTokens(f.tokens)
 	}
 	return f.BusOptions, err
+}
+
+// checkBus returns what is wrong with options together.
+func checkBus(o *app.BusOptions) error {
+	var errs []error
+	needs := func(option, value, other, where string) {
+		if value != "" && where == "" {
+			errs = append(errs, fmt.Errorf("%s: needs %s", option, other))
+		}
+	}
+	needs("--bus-creds", o.Creds, "--bus-url", o.URL)
+	needs("--bus-prefix", o.Prefix, "--bus-url", o.URL)
+	needs("--bus-ca", o.CA, "--bus-url", o.URL)
+	needs("--bus-client-ca", o.ClientCA, "--bus-listen", o.Listen)
+	needs("--bus-cert", o.Cert, "--bus-listen or --bus-url", o.Listen+o.URL)
+	needs("--bus-key", o.Key, "--bus-listen or --bus-url", o.Listen+o.URL)
+	if o.Insecure {
+		needs("--insecure-bus", "true", "--bus-listen or --bus-url", o.Listen+o.URL)
+	}
+	if o.URL != "" && o.Listen != "" {
+		errs = append(errs, errors.New("--bus-url: load generators join at an existing NATS; it conflicts with --bus-listen"))
+	}
+	if o.URL != "" && o.Creds == "" {
+		errs = append(errs, errors.New("--bus-creds: a file with credentials for --bus-url is required"))
+	}
+	return errors.Join(errs...)
 }
 
 // complete checks the flags.
@@ -121,6 +164,9 @@ func (f *workerFlags) complete() error {
 	} else if f.Token = strings.TrimSpace(string(text)); f.Token == "" || strings.ContainsAny(f.Token, " \t\r\n") {
 		errs = append(errs, fmt.Errorf("--token-file %s: must have one token", f.tokenFile))
 	}
+	if f.Prefix != "" && f.Creds == "" {
+		errs = append(errs, errors.New("--bus-prefix: needs --bus-creds"))
+	}
 	f.Labels = map[string]string{}
 	for _, l := range f.labels {
 		name, value, ok := strings.Cut(l, "=")
@@ -128,6 +174,16 @@ func (f *workerFlags) complete() error {
 			errs = append(errs, fmt.Errorf("--label %s: must be name=value", l))
 		}
 		f.Labels[name] = value
+	}
+	var err error
+	if f.Targets, err = f.targets.options(); err != nil {
+		errs = append(errs, err)
+	}
+	if f.Caps.Rate < 0 || math.IsNaN(f.Caps.Rate) {
+		errs = append(errs, fmt.Errorf("--max-rate %v: must be at least 0", f.Caps.Rate))
+	}
+	if f.Caps.Concurrency < 0 {
+		errs = append(errs, fmt.Errorf("--max-concurrency %d: must be at least 0", f.Caps.Concurrency))
 	}
 	f.Version = version
 	if f.Once && f.LeaveAfter == 0 {

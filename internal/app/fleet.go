@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -21,8 +21,10 @@ import (
 	"aiperfd/internal/cluster"
 	"aiperfd/internal/cluster/broker"
 	"aiperfd/internal/cluster/bus"
+	"aiperfd/internal/cluster/sealed"
 	"aiperfd/internal/cluster/worker"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/monitor"
@@ -31,41 +33,90 @@ import (
 	"aiperfd/internal/store"
 )
 
-// BusOptions say where load generators join; the zero BusOptions have none.
+// BusOptions say where load generators join: at a server within this process, or at an existing NATS. The zero BusOptions
+// have neither.
 type BusOptions struct {
-	Listen string // host:port; empty = there is no bus
-	// Tokens authenticate load generators, see [broker.ServerOptions].
-	Tokens func(token string) (name string, most int, ok bool)
-	// Cert, Key and ClientCA are files of TLS; see [broker.ServerOptions].
-	Cert, Key, ClientCA string
-	Insecure            bool
+	Listen string // host:port of the server; empty = there is none
+	URL    string // of an existing NATS; empty = there is none
+	Tokens cluster.Tokens
+	// Cert and Key are files: the certificate of the server, or, towards an existing NATS, that of this process.
+	Cert, Key string
+	ClientCA  string // see [broker.ServerOptions]
+	// CA, Creds and Prefix are for an existing NATS, see [broker.Options].
+	CA, Creds, Prefix string
+	Insecure          bool
 }
 
 // fleet is the controller of load generators with its bus.
 type fleet struct {
 	*cluster.Controller // nil before [fleet.control]
 	options             cluster.Options
-	server              *broker.Server
+	server              *broker.Server // nil = the bus is an existing NATS
 	own                 bus.Bus
+	warned              func() // ends the warnings about an exposed bus
 }
 
 // openFleet opens the bus. nil = the options have none.
 func openFleet(ctx context.Context, o BusOptions, version string, log zerolog.Logger) (*fleet, error) {
-	if o.Listen == "" {
+	f := &fleet{warned: func() {}}
+	var err error
+	switch {
+	case o.URL != "":
+		joins := broker.Options{
+			URL: o.URL, Creds: o.Creds, Prefix: o.Prefix, Controller: true,
+			CA: o.CA, Cert: o.Cert, Key: o.Key, Insecure: o.Insecure, Log: log,
+		}
+		if f.own, err = broker.Connect(ctx, joins); err != nil {
+			return nil, err
+		}
+		if joins.Exposed() {
+			f.warned = warnExposed(log, "records and results")
+		}
+	case o.Listen != "":
+		listens := broker.ServerOptions{
+			Listen: o.Listen, Authenticate: o.Tokens.Holds,
+			Cert: o.Cert, Key: o.Key, ClientCA: o.ClientCA, Insecure: o.Insecure, Log: log,
+		}
+		if f.server, err = broker.Listen(ctx, listens); err != nil {
+			return nil, err
+		}
+		if f.own, err = f.server.Connect(ctx); err != nil {
+			f.server.Close()
+			return nil, fmt.Errorf("connect to the bus: %w", err)
+		}
+		if listens.Exposed() {
+			f.warned = warnExposed(log, "tokens, and with them documents, records and results")
+		}
+	default:
 		return nil, nil //nolint:nilnil // without a bus there is no fleet, which is no error
 	}
-	server, err := broker.Listen(ctx, broker.ServerOptions{
-		Listen: o.Listen, Authenticate: o.Tokens, Cert: o.Cert, Key: o.Key, ClientCA: o.ClientCA, Insecure: o.Insecure, Log: log,
+	f.options = cluster.Options{Bus: f.own, Version: version, Tokens: o.Tokens, Log: log}
+	return f, nil
+}
+
+// warnEvery is how often an exposed bus is logged.
+const warnEvery = time.Hour
+
+// warnExposed logs what others can read on the bus, now and from time to time until stop is called.
+func warnExposed(log zerolog.Logger, what string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var ending sync.WaitGroup
+	ending.Go(func() {
+		tick := time.NewTicker(warnEvery)
+		defer tick.Stop()
+		for {
+			log.Warn().Msg("the bus has no TLS (--insecure-bus): others on the network can read " + what)
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
 	})
-	if err != nil {
-		return nil, err
+	return func() {
+		cancel()
+		ending.Wait()
 	}
-	own, err := server.Connect(ctx)
-	if err != nil {
-		server.Close()
-		return nil, fmt.Errorf("connect to the bus: %w", err)
-	}
-	return &fleet{options: cluster.Options{Bus: own, Version: version, Log: log}, server: server, own: own}, nil
 }
 
 // control makes the controller, which tells clients what happens to load generators; nil = there are none.
@@ -81,8 +132,12 @@ func (f *fleet) control(clients *feed.Hub) {
 
 // close closes the bus.
 func (f *fleet) close() {
-	if f != nil {
-		f.own.Close()
+	if f == nil {
+		return
+	}
+	f.warned()
+	f.own.Close()
+	if f.server != nil {
 		f.server.Close()
 	}
 }
@@ -116,8 +171,9 @@ const stopPatience = 10 * time.Second
 // spawnWorkers opens a bus on a free port of the loopback interface and starts load generators on this machine.
 func spawnWorkers(ctx context.Context, n int, version string, log zerolog.Logger) (*fleet, *spawned, error) {
 	token := rand.Text()
-	f, err := openFleet(ctx, BusOptions{Listen: "127.0.0.1:0", Tokens: func(text string) (string, int, bool) {
-		return "spawned", n, subtle.ConstantTimeCompare([]byte(text), []byte(token)) == 1
+	sum := sha256.Sum256([]byte(token))
+	f, err := openFleet(ctx, BusOptions{Listen: "127.0.0.1:0", Tokens: func(holds func(sealed.Sum) bool) (string, int, bool) {
+		return "spawned", n, holds(sum)
 	}}, version, log)
 	if err != nil {
 		return nil, nil, err
@@ -200,13 +256,40 @@ type WorkerOptions struct {
 	DataDir     string        // of the files of a run, until the controller has them; empty = a temporary folder
 	Once        bool          // it ends with its first run
 	LeaveAfter  time.Duration // see [worker.Options]
+	Creds       string        // file of credentials of an existing NATS; empty = the token is shown to the server of a controller
+	Prefix      string        // of the subjects there
 	CA          string        // file of the authorities of the bus; empty = those of the system
 	Cert, Key   string        // files of the certificate of the load generator; empty = none
 	Insecure    bool
-	Targets     TargetOptions
+	Targets     TargetOptions // which servers parts of runs may reach; without patterns all that are not reserved
+	Caps        worker.Caps
 	Version     string
 	Log         zerolog.Logger
 	LoadOptions config.LoadOptions
+}
+
+// connect opens the bus for a worker with an id, and says if others can read it.
+func (o *WorkerOptions) connect(ctx context.Context, id string) (b bus.Bus, disconnect func(), err error) {
+	joins := broker.Options{
+		URL: o.URL, ID: id, Creds: o.Creds, Prefix: o.Prefix,
+		CA: o.CA, Cert: o.Cert, Key: o.Key, Insecure: o.Insecure, Log: o.Log,
+	}
+	exposed := "records and results"
+	if o.Creds == "" {
+		joins.Token, exposed = o.Token, "the token, and with it documents, records and results"
+	}
+	connection, err := broker.Connect(ctx, joins)
+	if err != nil {
+		return nil, nil, err
+	}
+	quiet := func() {}
+	if joins.Exposed() {
+		quiet = warnExposed(o.Log, exposed)
+	}
+	return connection, func() {
+		quiet()
+		connection.Close()
+	}, nil
 }
 
 // RunWorker joins a controller and performs parts of runs until the first signal.
@@ -229,16 +312,18 @@ func RunWorker(ctx context.Context, o *WorkerOptions) error {
 	if err != nil {
 		return fmt.Errorf("open data directory: %w", err)
 	}
-	id := strings.ToLower(rand.Text())
-	connection, err := broker.Connect(ctx, broker.Options{
-		URL: o.URL, ID: id, Token: o.Token, CA: o.CA, Cert: o.Cert, Key: o.Key, Insecure: o.Insecure, Log: o.Log,
-	})
+	key, err := sealed.NewKey()
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	connection, disconnect, err := o.connect(ctx, sealed.Instance(key.Public()))
 	if err != nil {
 		return errors.Join(fmt.Errorf("connect to the controller: %w", err), db.Close())
 	}
-	defer connection.Close()
+	defer disconnect()
 	load := o.LoadOptions
 	load.Choices, load.LookupEnv = plan.Choices(), os.LookupEnv
+	load.Reach.Targets = allow.New(allow.Options{Patterns: o.Targets.Patterns, Open: true})
 	e, err := engine.New(engine.Options{
 		Store: db, Log: o.Log, Version: o.Version, Load: load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv),
 		TraceCache: engine.TraceCacheFolder(), Allow: load.Reach.Targets,
@@ -256,8 +341,8 @@ func RunWorker(ctx context.Context, o *WorkerOptions) error {
 	})
 	memory, _ := monitor.MemoryLimit(os.DirFS("/")) // 0 = it is not known
 	w := worker.New(worker.Options{
-		Bus: connection, ID: id, Name: o.Name, Version: o.Version, Labels: o.Labels, Engine: e, Dir: db.Dir, Load: load,
-		Once: o.Once, LeaveAfter: o.LeaveAfter, Log: o.Log, Memory: memory,
+		Bus: connection, Key: key, Token: o.Token, Name: o.Name, Version: o.Version, Labels: o.Labels, Memory: memory,
+		Engine: e, Dir: db.Dir, Load: load, Caps: o.Caps, Once: o.Once, LeaveAfter: o.LeaveAfter, Log: o.Log,
 	})
 	err = w.Run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -4,9 +4,10 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"crypto/sha256"
+	"crypto/subtle"
 	"fmt"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"aiperfd/internal/cluster/bus"
 	"aiperfd/internal/cluster/message"
+	"aiperfd/internal/cluster/sealed"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/run"
 )
@@ -24,10 +26,21 @@ import (
 type Options struct {
 	Bus     bus.Bus
 	Version string
+	Tokens  Tokens
 	Log     zerolog.Logger
 	// Changed is told of each worker that joins, leaves or is lost, one after the other; nil = nobody is. It must not
 	// block.
 	Changed func(run.WorkerChange)
+}
+
+// Tokens are those that workers join with: holds is asked about the hash of each, and says whether a worker has shown
+// that it knows the token. The name is that of the token, and most is how many workers may have joined with it.
+type Tokens func(holds func(sum sealed.Sum) bool) (name string, most int, ok bool)
+
+// Holds returns the token with a text, in the way of broker.ServerOptions.
+func (t Tokens) Holds(text string) (name string, most int, ok bool) {
+	sum := sha256.Sum256([]byte(text))
+	return t(func(known sealed.Sum) bool { return subtle.ConstantTimeCompare(known[:], sum[:]) == 1 })
 }
 
 // How long a worker that performs nothing may be silent.
@@ -36,6 +49,9 @@ const (
 	goneAfter   = 10 * time.Second
 	forgetAfter = 10 * time.Minute
 )
+
+// maxMembers is how many workers a controller knows at most, also those that are gone.
+const maxMembers = message.MaxWorkers
 
 // Controller knows the workers and performs runs on them. It is safe for concurrent use.
 type Controller struct {
@@ -53,6 +69,8 @@ var _ engine.Fleet = (*Controller)(nil)
 // member is a worker. Its fields are guarded by the mutex of its controller.
 type member struct {
 	message.Join
+	token  string     // the name of the one that it has joined with
+	sum    sealed.Sum // the hash of that token
 	joined time.Time
 	heard  time.Time // when the last beat came
 	beat   message.Beat
@@ -104,78 +122,89 @@ func (c *Controller) notify() {
 	c.changed = make(chan struct{})
 }
 
-// reply answers a request.
-func reply(m bus.Message, answer any) {
-	if data, err := json.Marshal(answer); err == nil {
-		_ = m.Reply(data) // who does not get the answer asks again
-	}
-}
-
 // tellTime answers with the time.
 func (c *Controller) tellTime(m bus.Message) {
 	arrived := c.now()
-	reply(m, message.Clock{Arrived: arrived, Answered: c.now()})
+	if err := message.Decode(m.Payload, new(message.Probe)); err != nil {
+		message.Refuse(m, err)
+		return
+	}
+	message.Reply(m, &message.Clock{Arrived: arrived, Answered: c.now()})
 }
 
 // join takes a worker.
 func (c *Controller) join(m bus.Message) {
 	var j message.Join
-	if json.Unmarshal(m.Payload, &j) != nil || !bus.ValidID(j.ID) {
+	if err := message.Decode(m.Payload, &j); err != nil {
+		message.Refuse(m, err)
 		return
 	}
-	reply(m, c.admit(&j))
+	message.Reply(m, c.admit(&j))
 }
 
-// validName matches the names that a worker may have: they are names of folders, too.
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
-// The labels of a worker are shown to everybody who reads.
-const (
-	mostLabels   = 32
-	longestLabel = 256 // bytes of name and value
-)
-
 // admit decides whether a worker may join.
-func (c *Controller) admit(j *message.Join) message.Answer {
+func (c *Controller) admit(j *message.Join) *message.Answer {
+	var sum sealed.Sum
+	token, most, ok := c.options.Tokens(func(known sealed.Sum) bool {
+		holds := j.Proof.Holds(known, j.Key, j.Name)
+		if holds {
+			sum = known
+		}
+		return holds
+	})
+	if !ok {
+		return &message.Answer{Error: "it does not know a token of the controller"}
+	}
+	if err := j.Proof.Current(time.Now()); err != nil {
+		return &message.Answer{Error: err.Error()}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case !validName.MatchString(j.Name):
-		return message.Answer{Error: "a name of a worker has 1 to 64 letters, digits, dots, hyphens or underscores, a letter or digit first"}
-	case j.Version != c.options.Version:
+	if j.Version != c.options.Version {
 		const text = "its version is %s and that of the controller %s: they must be the same"
-		return message.Answer{Error: fmt.Sprintf(text, j.Version, c.options.Version)}
-	case len(j.Labels) > mostLabels:
-		return message.Answer{Error: fmt.Sprintf("it has %d labels, and may have %d", len(j.Labels), mostLabels)}
+		return &message.Answer{Error: fmt.Sprintf(text, j.Version, c.options.Version)}
 	}
-	for name, value := range j.Labels {
-		if len(name)+len(value) > longestLabel {
-			const text = "a label has %d bytes, and may have %d"
-			return message.Answer{Error: fmt.Sprintf(text, len(name)+len(value), longestLabel)}
-		}
-	}
+	others := 0
 	for id, other := range c.members {
+		if id != j.ID && other.Name != j.Name && other.token == token && time.Since(other.heard) < goneAfter {
+			others++
+		}
 		if id == j.ID || other.Name != j.Name {
 			continue
 		}
 		if time.Since(other.heard) < lateAfter {
-			return message.Answer{Error: "a worker with the name " + j.Name + " has joined already", Again: true}
+			return &message.Answer{Error: "a worker with the name " + j.Name + " has joined already", Again: true}
 		}
 		c.drop(other, "another worker with its name has joined")
+	}
+	if others >= most {
+		const text = "the token %s is that of %d workers, and so many have joined"
+		return &message.Answer{Error: fmt.Sprintf(text, token, most), Again: true}
 	}
 	known := c.members[j.ID]
 	isNew := known == nil
 	if isNew {
+		if !c.makeRoom() {
+			return &message.Answer{Error: fmt.Sprintf("%d workers have joined, which are all that there may be", maxMembers), Again: true}
+		}
 		known = &member{joined: time.Now()}
 		c.members[j.ID] = known
 	}
-	known.Join, known.heard = *j, time.Now()
+	known.Join, known.token, known.sum, known.heard = *j, token, sum, time.Now()
 	if isNew {
 		c.options.Log.Info().Str("worker", j.Name).Int("cores", j.Cores).Msg("a worker has joined")
 		c.tell(known, Joined, "")
 	}
 	c.notify()
-	return message.Answer{}
+	return &message.Answer{}
+}
+
+// makeRoom reports whether there is room for one more worker, with mu held. It forgets those that are gone if it must.
+func (c *Controller) makeRoom() bool {
+	if len(c.members) >= maxMembers {
+		maps.DeleteFunc(c.members, func(_ string, m *member) bool { return m.task == nil && time.Since(m.heard) > goneAfter })
+	}
+	return len(c.members) < maxMembers
 }
 
 // drop forgets a worker, with mu held.
@@ -200,47 +229,53 @@ func (c *Controller) hear(m bus.Message) {
 	if !ok {
 		return
 	}
+	var err error
 	switch kind {
 	case message.KindBeat:
 		var b message.Beat
-		if json.Unmarshal(m.Payload, &b) == nil {
-			reply(m, c.acknowledge(id, &b))
+		if err = message.Decode(m.Payload, &b); err == nil {
+			message.Reply(m, c.acknowledge(id, &b))
 		}
 	case message.KindReady:
 		var r message.Ready
-		if json.Unmarshal(m.Payload, &r) == nil {
-			reply(m, c.start(id, &r))
+		if err = message.Decode(m.Payload, &r); err == nil {
+			message.Reply(m, c.start(id, &r))
 		}
+	default:
+		err = fmt.Errorf("kind %.32q: %s and %s are accepted", kind, message.KindBeat, message.KindReady)
+	}
+	if err != nil {
+		message.Refuse(m, err)
 	}
 }
 
 // acknowledge takes the state of a worker.
-func (c *Controller) acknowledge(id string, b *message.Beat) message.Ack {
+func (c *Controller) acknowledge(id string, b *message.Beat) *message.Ack {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.members[id]
 	if m == nil {
-		return message.Ack{Unknown: true}
+		return &message.Ack{Unknown: true}
 	}
 	m.heard, m.gone = time.Now(), false
 	if b.Sequence <= m.beat.Sequence {
-		return message.Ack{} // an older one
+		return &message.Ack{} // an older one
 	}
 	m.beat = *b
 	defer c.notify()
 	if b.Draining { // its process ends
 		m.done = cmp.Or(b.Done, m.done)
 		c.drop(m, "it has been stopped")
-		return message.Ack{}
+		return &message.Ack{}
 	}
 	t := m.task
 	switch {
 	case b.Run == "":
-		return message.Ack{}
+		return &message.Ack{}
 	case t == nil || t.run.ID != b.Run:
-		return message.Ack{Unknown: t == nil, Cancel: nil, Lost: true}
+		return &message.Ack{Unknown: t == nil, Cancel: nil, Lost: true}
 	case m.lost != "":
-		return message.Ack{Lost: true}
+		return &message.Ack{Lost: true}
 	}
 	if m.worst >= 0 {
 		m.worst = max(m.worst, b.ClockBound)
@@ -249,27 +284,27 @@ func (c *Controller) acknowledge(id string, b *message.Beat) message.Ack {
 		m.worst = -1
 	}
 	m.done = b.Done
-	return message.Ack{Cancel: t.cancel}
+	return &message.Ack{Cancel: t.cancel}
 }
 
 // start answers a worker that is ready for a phase.
-func (c *Controller) start(id string, r *message.Ready) message.Start {
+func (c *Controller) start(id string, r *message.Ready) *message.Start {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.members[id]
 	if m == nil || m.task == nil || m.task.run.ID != r.Run || m.lost != "" {
-		return message.Start{Error: "the run goes on without this load generator"}
+		return &message.Start{Error: "the run goes on without this load generator"}
 	}
 	m.heard = time.Now()
 	if s := m.task.starts[r.Phase]; s != nil {
-		return *s
+		return s
 	}
 	if m.task.cancel != nil {
-		return message.Start{Error: "the run is being stopped"}
+		return &message.Start{Error: "the run is being stopped"}
 	}
 	m.ready = r
 	c.notify()
-	return message.Start{Wait: true}
+	return &message.Start{Wait: true}
 }
 
 // idle returns the workers that can take a run, by name, with mu held.

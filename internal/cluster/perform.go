@@ -8,15 +8,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	"aiperfd/internal/cluster/bus"
 	"aiperfd/internal/cluster/lane"
 	"aiperfd/internal/cluster/message"
+	"aiperfd/internal/cluster/sealed"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/durable"
@@ -47,7 +48,6 @@ const (
 	prepareWait = time.Minute
 	startLead   = time.Second
 	pullWait    = 10 * time.Second
-	pullSize    = 512 << 10
 )
 
 // Perform implements [engine.Fleet].
@@ -66,6 +66,9 @@ func (c *Controller) Perform(ctx context.Context, f *engine.FleetRun) ([]report.
 
 // divisible returns why the plan cannot be performed by a number of workers; nil = it can.
 func divisible(phases []spec.Phase, workers int) error {
+	if len(phases) > message.MaxPhases {
+		return fmt.Errorf("the document has %d phases: with load generators at most %d are accepted", len(phases), message.MaxPhases)
+	}
 	for i := range phases {
 		p := &phases[i]
 		switch {
@@ -142,33 +145,49 @@ func (c *Controller) leave(t *task) {
 // prepare gives each worker its part.
 func (c *Controller) prepare(ctx context.Context, t *task) *run.Error {
 	f := t.run
-	failures := make(chan error, len(t.members))
+	all := make([]error, len(t.members))
+	var asking sync.WaitGroup
 	for i, m := range t.members {
-		go func() { // ends within prepareWait
-			failures <- c.ask(ctx, m.ID, message.KindPrepare, &message.Prepare{
+		asking.Go(func() { // ends within prepareWait
+			part, err := c.seal(m, &message.Prepare{
 				Run: f.ID, Document: f.Document.Source(), Seed: int64(f.Plan.Seed), Weights: t.weights, Index: i,
 				Epoch: t.clock.At(0).Sub(c.base), EpochWall: t.clock.Wall(0), LostAfter: t.lostAfter,
 			})
-		}()
+			if err == nil {
+				err = c.ask(ctx, m.ID, message.KindPrepare, part)
+			}
+			if err != nil {
+				all[i] = fmt.Errorf("worker %s: %w", m.Name, err)
+			}
+		})
 	}
-	var all []error
-	for _, m := range t.members {
-		if err := <-failures; err != nil {
-			all = append(all, fmt.Errorf("worker %s: %w", m.Name, err))
-		}
-	}
-	if len(all) == 0 {
+	asking.Wait()
+	failed := errors.Join(all...)
+	if failed == nil {
 		return nil
 	}
 	for _, m := range t.members {
 		_ = c.ask(ctx, m.ID, message.KindRelease, &message.Release{Run: f.ID})
 	}
-	return &run.Error{Code: run.WorkerLost, Message: errors.Join(all...).Error()}
+	return &run.Error{Code: run.WorkerLost, Message: failed.Error()}
+}
+
+// seal returns a part of a run that only a worker can read.
+func (c *Controller) seal(m *member, part *message.Prepare) (*message.Sealed, error) {
+	data, err := message.Encode(part)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	sum, key := m.sum, m.Key
+	c.mu.Unlock()
+	box, err := sealed.Seal(sum, key, part.Run, data)
+	return &message.Sealed{Run: part.Run, Box: box}, err
 }
 
 // ask sends a worker a request until it is answered, and returns the error of the answer.
-func (c *Controller) ask(ctx context.Context, id, kind string, question any) error {
-	data, err := json.Marshal(question)
+func (c *Controller) ask(ctx context.Context, id, kind string, question message.Message) error {
+	data, err := message.Encode(question)
 	if err != nil {
 		return err
 	}
@@ -180,7 +199,7 @@ func (c *Controller) ask(ctx context.Context, id, kind string, question any) err
 		stop()
 		if err == nil {
 			var a message.Answer
-			if err = json.Unmarshal(reply, &a); err == nil && a.Error != "" {
+			if err = message.Decode(reply, &a); err == nil && a.Error != "" {
 				err = errors.New(a.Error)
 			}
 			return err
@@ -315,6 +334,8 @@ func (c *Controller) look(t *task) {
 				s.stats.Join(&p.Stats)
 			} else {
 				phases[at] = &state{stats: p.Stats}
+				planned, s := &t.run.Plan.Phases[at], &phases[at].stats
+				s.Name, s.Kind, s.ProfilingIndex = planned.Name, planned.Kind, planned.ProfilingIndex
 			}
 			phases[at].live = append(phases[at].live, p.Live)
 		}
@@ -381,11 +402,8 @@ func (c *Controller) collect(ctx context.Context, t *task) ([]report.Member, *ru
 		}
 		if done != nil && lost == "" {
 			member.Run, member.Ending = &run.Run{State: done.State, StateReason: done.Reason}, done.Ending
-			if data, err := os.ReadFile(filepath.Join(member.Dir, ".snapshot.json")); err == nil {
-				snap := new(run.Snapshot)
-				if json.Unmarshal(data, snap) == nil {
-					member.Snapshot = snap
-				}
+			if snap, err := readSnapshot(filepath.Join(member.Dir, ".snapshot.json")); err == nil {
+				member.Snapshot = snap
 			}
 			if err := c.ask(ctx, m.ID, message.KindRelease, &message.Release{Run: t.run.ID}); err != nil {
 				c.options.Log.Warn().Err(err).Str("worker", m.Name).Msg("release a worker")
@@ -398,6 +416,20 @@ func (c *Controller) collect(ctx context.Context, t *task) ([]report.Member, *ru
 		out = append(out, member)
 	}
 	return out, t.fault
+}
+
+// maxSnapshot is the size of the last state of a part of a run at most, in bytes.
+const maxSnapshot = 64 << 20
+
+// readSnapshot reads the last state of a part of a run, which a worker has sent.
+func readSnapshot(path string) (*run.Snapshot, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	out := new(run.Snapshot)
+	return out, json.NewDecoder(io.LimitReader(file, maxSnapshot)).Decode(out)
 }
 
 // notSent counts the arrivals of the lanes of a worker that were due after its last state: those that it may have sent,
@@ -435,11 +467,11 @@ func (c *Controller) notSent(t *task, index int, m *report.Member) (unknown, n i
 	return unknown, n
 }
 
-// phaseEnds returns until when each phase sent requests at the workers that went on.
+// phaseEnds returns until when each phase sent requests at the workers that went on. None is in the future.
 func (c *Controller) phaseEnds(t *task) map[int]time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := map[int]time.Duration{}
+	out, now := map[int]time.Duration{}, t.clock.Now()
 	for _, m := range t.members {
 		for i := range m.beat.Phases {
 			s := &m.beat.Phases[i].Stats
@@ -447,7 +479,7 @@ func (c *Controller) phaseEnds(t *task) map[int]time.Duration {
 			if s.DurationReached {
 				end = max(end, s.Start+s.ExpectedDuration)
 			}
-			out[s.Index] = max(out[s.Index], end)
+			out[s.Index] = max(out[s.Index], min(end, now))
 		}
 	}
 	return out
@@ -456,9 +488,6 @@ func (c *Controller) phaseEnds(t *task) map[int]time.Duration {
 // pull gets the files of a worker.
 func (c *Controller) pull(ctx context.Context, t *task, id, dir string, files []message.File) error {
 	for _, f := range files {
-		if !filepath.IsLocal(filepath.FromSlash(f.Name)) || slices.Contains(strings.Split(f.Name, "/"), "..") {
-			return fmt.Errorf("the worker names a file %.100q", f.Name)
-		}
 		if err := c.pullFile(ctx, t, id, filepath.Join(dir, filepath.FromSlash(f.Name)), &f); err != nil {
 			return fmt.Errorf("get %s: %w", f.Name, err)
 		}
@@ -478,17 +507,15 @@ func (c *Controller) pullFile(ctx context.Context, t *task, id, path string, f *
 	defer to.Close()
 	sum := sha256.New()
 	for at := int64(0); at < f.Size; {
-		size := int(min(pullSize, f.Size-at))
-		question, err := json.Marshal(message.Range{Run: t.run.ID, Name: f.Name, Offset: at, Size: size})
-		if err != nil {
+		size := int(min(message.MaxChunk, f.Size-at))
+		data, err := c.pullRange(ctx, id, &message.Range{Run: t.run.ID, Name: f.Name, Offset: at, Size: size})
+		switch {
+		case err != nil:
 			return err
-		}
-		data, err := c.pullRange(ctx, id, question)
-		if err != nil {
-			return err
-		}
-		if len(data) == 0 {
+		case len(data) == 0:
 			return fmt.Errorf("it ends at %d of %d bytes", at, f.Size)
+		case len(data) > size:
+			return fmt.Errorf("%d bytes were asked for, and %d came", size, len(data))
 		}
 		_, _ = sum.Write(data)
 		if _, err := to.Write(data); err != nil {
@@ -506,13 +533,23 @@ func (c *Controller) pullFile(ctx context.Context, t *task, id, path string, f *
 const tries = 6
 
 // pullRange gets a range of a file, which is asked for again if the answer is lost.
-func (c *Controller) pullRange(ctx context.Context, id string, question []byte) (data []byte, err error) {
+func (c *Controller) pullRange(ctx context.Context, id string, question *message.Range) ([]byte, error) {
+	data, err := message.Encode(question)
+	if err != nil {
+		return nil, err
+	}
 	for range tries {
 		once, stop := context.WithTimeout(ctx, pullWait)
-		data, err = c.options.Bus.Request(once, bus.ToWorker(id, message.KindFile), question)
+		var reply []byte
+		reply, err = c.options.Bus.Request(once, bus.ToWorker(id, message.KindFile), data)
 		stop()
-		if err == nil || ctx.Err() != nil {
-			return data, err
+		if err == nil {
+			var chunk message.Chunk
+			err = message.Decode(reply, &chunk)
+			return chunk.Data, err
+		}
+		if ctx.Err() != nil {
+			return nil, err
 		}
 		time.Sleep(lookEvery)
 	}

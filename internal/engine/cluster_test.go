@@ -2,6 +2,9 @@ package engine_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,8 +22,10 @@ import (
 
 	"aiperfd/internal/cluster"
 	"aiperfd/internal/cluster/bus"
+	"aiperfd/internal/cluster/sealed"
 	"aiperfd/internal/cluster/worker"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/allow"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
@@ -35,6 +40,7 @@ type fleet struct {
 	*bed
 	bus     *bus.Memory
 	workers []*bed
+	ids     []string // of the workers
 	control *cluster.Controller
 	end     func()
 
@@ -49,8 +55,17 @@ func (f *fleet) told() []string {
 	return slices.Sorted(slices.Values(f.changes))
 }
 
+// fleetToken is the one that workers of tests join with.
+const fleetToken = "aiperfd_CANARYCANARY"
+
 // newFleet starts a simulated server, a controller and workers w1, w2, … Call end before the test ends.
 func newFleet(t *testing.T, o mock.Options, workers int) *fleet {
+	t.Helper()
+	return newFleetWith(t, o, workers, func(*worker.Options) {})
+}
+
+// newFleetWith does the same with a change of the options of workers.
+func newFleetWith(t *testing.T, o mock.Options, workers int, change func(*worker.Options)) *fleet {
 	t.Helper()
 	f := &fleet{bus: &bus.Memory{}}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -58,11 +73,16 @@ func newFleet(t *testing.T, o mock.Options, workers int) *fleet {
 	var group, performing sync.WaitGroup
 	log := zerolog.New(zerolog.NewTestWriter(t))
 	own := f.bus.Connect("controller", bus.Everything())
-	f.control = cluster.New(cluster.Options{Bus: own, Version: "test", Log: log, Changed: func(c run.WorkerChange) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.changes = append(f.changes, c.What+" "+c.Worker.Name)
-	}})
+	sum := sha256.Sum256([]byte(fleetToken))
+	f.control = cluster.New(cluster.Options{
+		Bus: own, Version: "test", Log: log,
+		Tokens: func(holds func(sealed.Sum) bool) (string, int, bool) { return "fleet", workers, holds(sum) },
+		Changed: func(c run.WorkerChange) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.changes = append(f.changes, c.What+" "+c.Worker.Name)
+		},
+	})
 	var dialed engine.Options
 	f.bed = newBedWith(t, o, nil, func(o *engine.Options) {
 		dialed = *o
@@ -79,13 +99,20 @@ func newFleet(t *testing.T, o mock.Options, workers int) *fleet {
 			Log: log, Dial: dialed.Dial, Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}},
 		})
 		f.workers = append(f.workers, b)
-		id := fmt.Sprintf("worker%012d", i)
+		key, err := sealed.NewKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := sealed.Instance(key.Public())
+		f.ids = append(f.ids, id)
 		conn := f.bus.Connect(id, bus.OfWorker(id))
 		connections = append(connections, conn)
-		w := worker.New(worker.Options{
-			Bus: conn, ID: id, Name: fmt.Sprintf("w%d", i+1), Version: "test", Engine: b.engine, Dir: b.store.Dir, Log: log,
+		options := worker.Options{
+			Bus: conn, Key: key, Token: fleetToken, Name: fmt.Sprintf("w%d", i+1), Version: "test", Engine: b.engine, Dir: b.store.Dir, Log: log,
 			Load: config.LoadOptions{Choices: plan.Choices()},
-		})
+		}
+		change(&options)
+		w := worker.New(options)
 		performing.Go(func() {
 			if err := w.Run(working); err != nil && working.Err() == nil {
 				t.Error(err)
@@ -208,7 +235,7 @@ benchmark:
 				f := newFleet(t, server, 3)
 				id := f.submit(fmt.Sprintf(document, policy))
 				time.Sleep(15 * time.Second)
-				f.bus.Cut("worker000000000001", true)
+				f.bus.Cut(f.ids[1], true)
 				cut := time.Now()
 				time.Sleep(10 * time.Second)
 				mine := f.workers[1].requestTimes()
@@ -313,7 +340,7 @@ benchmark:
 		if r := f.wait(f.submit(fmt.Sprintf(document, 2))); r.State != bench.StateCompleted {
 			t.Errorf("a run that does not: %s: %s", r.State, r.StateReason)
 		}
-		f.bus.Cut("worker000000000000", true)
+		f.bus.Cut(f.ids[0], true)
 		time.Sleep(15 * time.Second)
 		states := map[string]string{}
 		for _, w := range f.control.Workers() {
@@ -336,5 +363,107 @@ benchmark:
 		if diff := cmp.Diff([]string{"joined w1", "joined w2", "joined w3", "left w2", "left w3", "lost w1"}, f.told()); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
+	})
+}
+
+// Nothing that crosses the bus has a secret: neither those of the document nor the token, and not its hash either, with
+// which a worker is spoken to.
+func TestClusterCanary(t *testing.T) {
+	const document = `
+benchmark:
+  model: m
+  endpoint:
+    url: "http://simulator/"
+    apiKey: sk-CANARYCANARY-KEY
+    headers: {X-Secret: CANARYCANARY-HEADER}
+  dataset: {type: synthetic, entries: 5, prompts: {isl: 40, osl: 12}}
+  cluster: {workers: 2}
+  profiling: {type: constant, rate: 20, requests: %d}
+`
+	sum := sha256.Sum256([]byte(fleetToken))
+	secrets := []string{"CANARY", string(sum[:]), hex.EncodeToString(sum[:]), base64.StdEncoding.EncodeToString(sum[:])}
+	for shift := range 3 { // the parts of an encoding that do not depend on what stands before and after
+		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + "CANARYCANARY"))
+		secrets = append(secrets, text[(shift*8+5)/6:len(text)-4])
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, refuses := range []bool{false, true} {
+			server := mock.Options{TTFT: mock.ConstDelay(80 * time.Millisecond)}
+			server.APIKey = "sk-CANARYCANARY-KEY"
+			if refuses {
+				server.APIKey = "another"
+			}
+			f := newFleet(t, server, 2)
+			var mu sync.Mutex
+			seen := map[string]int{}
+			f.bus.Disturb(func(d bus.Delivery) []time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				seen[d.Subject[strings.LastIndexByte(d.Subject, '.')+1:]]++
+				for _, secret := range secrets {
+					if strings.Contains(string(d.Payload), secret) {
+						t.Errorf("a message of %s has %q: %.300q", d.Subject, secret, d.Payload)
+					}
+				}
+				return []time.Duration{0}
+			})
+			r := f.run(fmt.Sprintf(document, 60))
+			if completed := r.Error == nil; completed == refuses {
+				t.Errorf("refuses %v: %s, %+v", refuses, r.State, r.Error)
+			}
+			f.end()
+			if seen["prepare"] < 4 || seen["beat"] == 0 || seen["file"] == 0 {
+				t.Errorf("messages: %v", seen)
+			}
+		}
+	})
+}
+
+// A load generator refuses what its own operator does not allow, whatever the controller asks for, and says all of it.
+func TestClusterCaps(t *testing.T) {
+	const document = `
+benchmark:
+  model: m
+  endpoint: {url: "http://simulator/"}
+  dataset: {type: synthetic, entries: 5, prompts: {isl: 40, osl: 12}}
+  cluster: {workers: 2}
+  warmup: {type: concurrency, concurrency: %d, requests: 30}
+  profiling: {type: constant, rate: %d, requests: 30}
+`
+	synctest.Test(t, func(t *testing.T) {
+		var server string
+		f := newFleetWith(t, mock.Options{}, 2, func(o *worker.Options) {
+			o.Caps = worker.Caps{Rate: 21, Concurrency: 5}
+			if server != "" {
+				patterns, err := allow.ParseAll([]string{server})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Load.Reach.Targets = allow.New(allow.Options{Patterns: patterns})
+			}
+			server = "other" // of the second one
+		})
+		r := f.run(fmt.Sprintf(document, 10, 40))
+		if r.Error == nil || strings.Contains(r.Error.Message, "worker w1") || !strings.Contains(r.Error.Message, "worker w2: load the document") ||
+			!strings.Contains(r.Error.Message, "simulator") {
+			t.Errorf("a target that is not allowed: %+v", r.Error)
+		}
+		f.end()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetWith(t, mock.Options{}, 2, func(o *worker.Options) { o.Caps = worker.Caps{Rate: 21, Concurrency: 5} })
+		if r := f.run(fmt.Sprintf(document, 10, 40)); r.Error != nil {
+			t.Errorf("within the caps: %+v", r.Error)
+		}
+		r := f.run(fmt.Sprintf(document, 12, 44))
+		for _, want := range []string{
+			"worker w1", "worker w2", "phase warmup: the share of this load generator is a concurrency of 6; it performs at most 5",
+			"arrivals per second; it performs at most 21 (--max-rate)",
+		} {
+			if r.Error == nil || !strings.Contains(r.Error.Message, want) {
+				t.Errorf("beyond the caps: %+v, want %q", r.Error, want)
+			}
+		}
+		f.end()
 	})
 }

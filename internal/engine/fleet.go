@@ -64,7 +64,7 @@ type fleetRun struct {
 func (j *job) executeFleet(ctx context.Context, env *environment) {
 	if j.engine.opts.Fleet == nil {
 		j.abandon(ctx, env, &prepareError{run.WorkersMissing, errors.New(
-			"the document asks for load generators, and none can join this process: start it with --bus-listen")})
+			"the document asks for load generators, and none can join this process: start it with --bus-listen or --bus-url")})
 		return
 	}
 	f := &fleetRun{job: j, env: env, began: map[int]bool{}}

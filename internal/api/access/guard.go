@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -244,18 +245,19 @@ func (g *Guard) identify(r *http.Request) Identity {
 }
 
 // Worker returns the name of the token of a worker, and how many workers may be connected
-// with it at once. The time that it takes depends on the number of tokens and the length
-// of the text only.
-func (g *Guard) Worker(text string) (name string, most int, ok bool) {
+// with it at once. holds is asked about the SHA-256 of every token of workers, and says
+// whether the worker has shown that it knows the token.
+func (g *Guard) Worker(holds func(sum [sha256.Size]byte) bool) (name string, most int, ok bool) {
 	ts := g.tokens.Load()
-	if ts == nil || len(text) > maxToken {
+	if ts == nil {
 		return "", 0, false
 	}
-	t, known := ts.find(text)
-	if !known || t.Scope != Worker {
-		return "", 0, false
+	for _, t := range *ts {
+		if t.Scope == Worker && holds(t.sum) {
+			name, most, ok = t.Name, t.Most, true
+		}
 	}
-	return t.Name, t.Most, true
+	return name, most, ok
 }
 
 // bearer returns the token of the header Authorization (RFC 6750 section 2.1). The

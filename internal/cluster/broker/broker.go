@@ -8,6 +8,7 @@ package broker
 import (
 	"errors"
 	"net"
+	"net/url"
 
 	"github.com/rs/zerolog"
 )
@@ -65,6 +66,18 @@ var (
 	ErrExposed = errors.New("other machines could read the bus: it needs TLS")
 	ErrNoBulk  = errors.New("the bus stores no bulk data: JetStream is off, or its folder was not given")
 )
+
+// Exposed reports whether others on the network can read what a server is sent: it has no TLS.
+func (o *ServerOptions) Exposed() bool {
+	host, _, err := net.SplitHostPort(o.Listen)
+	return err == nil && o.Cert == "" && !loopback(host)
+}
+
+// Exposed does the same for a connection.
+func (o *Options) Exposed() bool {
+	at, err := url.Parse(o.URL)
+	return err == nil && at.Scheme != "tls" && o.Insecure && !loopback(at.Hostname())
+}
 
 // loopback reports whether only this machine can reach a host.
 func loopback(host string) bool {

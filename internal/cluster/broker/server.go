@@ -113,7 +113,7 @@ func (o *ServerOptions) nats() (*server.Options, error) {
 		return nil, err
 	}
 	out.TLSVerify = o.ClientCA != ""
-	if out.TLSConfig == nil && !loopback(host) && !o.Insecure {
+	if o.Exposed() && !o.Insecure {
 		const remedy = "give a certificate and its key, or listen on 127.0.0.1"
 		return nil, fmt.Errorf("listen on %q for the bus: %w; %s", o.Listen, ErrExposed, remedy)
 	}

@@ -1,33 +1,35 @@
 // Package message has the messages between a controller and its workers. All carry state, so that one that is lost,
-// doubled or late changes nothing.
+// doubled or late changes nothing. They come from other machines: what is decoded is strict and bounded.
 package message
 
 import (
-	"encoding/json"
 	"time"
 
+	"aiperfd/internal/cluster/sealed"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/report"
 	"aiperfd/internal/run"
 )
 
-// The kinds of messages, see bus.FromWorker and bus.ToWorker. All are requests.
+// The kinds of messages with subjects of a worker, see bus.FromWorker and bus.ToWorker. All are requests.
 const (
 	KindBeat    = "beat"    // from a worker: [Beat], answered by [Ack]
 	KindReady   = "ready"   // from a worker: [Ready], answered by [Start]
-	KindPrepare = "prepare" // to a worker: [Prepare], answered by [Answer]
-	KindFile    = "file"    // to a worker: [Range], answered by the bytes; fewer than asked for at the end of the file
+	KindPrepare = "prepare" // to a worker: [Sealed] with [Prepare], answered by [Answer]
+	KindFile    = "file"    // to a worker: [Range], answered by [Chunk]
 	KindRelease = "release" // to a worker: [Release], answered by [Answer]
 )
 
 // Join asks a controller to take a worker; it answers with [Answer].
 type Join struct {
-	ID      string            `json:"id"`   // of the process
+	ID      string            `json:"id"`   // of the process: sealed.Instance of its key
 	Name    string            `json:"name"` // for people; unique at a time
 	Version string            `json:"version"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Cores   int               `json:"cores"`
 	Memory  int64             `json:"memory_bytes,omitempty"`
+	Key     []byte            `json:"key"`   // to which its parts of runs are sealed
+	Proof   sealed.Proof      `json:"proof"` // that it knows a token
 }
 
 // Answer says whether something was done.
@@ -36,22 +38,31 @@ type Answer struct {
 	Again bool   `json:"again,omitempty"` // it may be done later
 }
 
+// Probe asks for the time; it is answered by [Clock].
+type Probe struct{}
+
 // Clock is the time of the controller when a question arrived and when it was answered, since an instant of its own.
 type Clock struct {
 	Arrived  time.Duration `json:"arrived"`
 	Answered time.Duration `json:"answered"`
 }
 
+// Sealed is a [Prepare] that nobody but the worker can read, and nobody without its token can make, see package sealed.
+type Sealed struct {
+	Run string `json:"run"`
+	Box []byte `json:"-"`
+}
+
 // Prepare gives a worker its part of a run.
 type Prepare struct {
-	Run       string          `json:"run"`
-	Document  json.RawMessage `json:"document"`
-	Seed      int64           `json:"seed"`
-	Epoch     time.Duration   `json:"epoch"`      // of the run, on the clock of the controller
-	EpochWall time.Time       `json:"epoch_wall"` // the same by the calendar
-	Weights   []float64       `json:"weights"`    // of the shares of all workers
-	Index     int             `json:"index"`      // of this one
-	LostAfter time.Duration   `json:"lost_after"`
+	Run       string        `json:"run"`
+	Document  []byte        `json:"-"` // JSON
+	Seed      int64         `json:"seed"`
+	Epoch     time.Duration `json:"epoch"`      // of the run, on the clock of the controller
+	EpochWall time.Time     `json:"epoch_wall"` // the same by the calendar
+	Weights   []float64     `json:"weights"`    // of the shares of all workers
+	Index     int           `json:"index"`      // of this one
+	LostAfter time.Duration `json:"lost_after"`
 }
 
 // Ready says that a worker can begin a phase.
@@ -79,7 +90,7 @@ type Beat struct {
 
 	Run    string   `json:"run,omitempty"`    // that it performs; empty = it is idle
 	Status string   `json:"status,omitempty"` // of the run
-	Phases []Phase  `json:"phases,omitempty"`
+	Phases Phases   `json:"phases,omitempty"`
 	Done   *Done    `json:"done,omitempty"` // the run has ended
 	CPU    *float64 `json:"cpu_cores,omitempty"`
 }
@@ -87,7 +98,29 @@ type Beat struct {
 // Phase is the state of a phase.
 type Phase struct {
 	Stats bench.PhaseStats `json:"stats"`
-	Live  []byte           `json:"live,omitempty"` // see measure.Set.MarshalLive
+	Live  []byte           `json:"live,omitempty"` // see measure.Set.MarshalLive; empty = there is none
+}
+
+// Phases are at most MaxPhases.
+type Phases []Phase
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Phases) UnmarshalJSON(data []byte) (err error) {
+	*p, err = decodeList[Phase](data, MaxPhases, "phases")
+	return err
+}
+
+// Bound leaves out the metrics of phases, the first ones first, until a beat can have those that are left. They are for
+// the eye: what counts is in the records.
+func (p Phases) Bound() {
+	size := 0
+	for i := range p {
+		size += len(p[i].Live)
+	}
+	for i := 0; size > maxLive; i++ {
+		size -= len(p[i].Live)
+		p[i].Live = nil
+	}
 }
 
 // Done says how a part of a run has ended. Its files stay with the worker until they are released.
@@ -96,7 +129,7 @@ type Done struct {
 	Reason string         `json:"reason,omitempty"`
 	Code   run.ErrorCode  `json:"code,omitempty"`
 	Ending *report.Ending `json:"ending,omitempty"`
-	Files  []File         `json:"files"`
+	Files  Files          `json:"files"`
 }
 
 // File is a file of a part of a run.
@@ -104,6 +137,15 @@ type File struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
 	SHA256 []byte `json:"sha256"`
+}
+
+// Files are at most MaxFiles.
+type Files []File
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *Files) UnmarshalJSON(data []byte) (err error) {
+	*f, err = decodeList[File](data, MaxFiles, "files")
+	return err
 }
 
 // Ack answers a beat.
@@ -119,6 +161,11 @@ type Range struct {
 	Name   string `json:"name"`
 	Offset int64  `json:"offset"`
 	Size   int    `json:"size"`
+}
+
+// Chunk is a part of a file; it is shorter than asked for at the end of the file.
+type Chunk struct {
+	Data []byte `json:"-"`
 }
 
 // Release says that the files of a run are not needed any more.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"aiperfd/internal/cluster/bus"
@@ -28,13 +29,35 @@ func (p *part) Share(of *spec.Phase) *spec.Share {
 	return &share
 }
 
+// within returns an error that names all caps that the part exceeds.
+func (p *part) within(caps Caps) error {
+	var errs []error
+	share := float64(p.own.Len()) / lane.Count
+	for i := range p.plan.Phases {
+		ph := &p.plan.Phases[i]
+		if rate := ph.Rate * share; caps.Rate > 0 && rate > caps.Rate {
+			const text = "phase %s: the share of this load generator is %.6g arrivals per second; it performs at most %v (--max-rate)"
+			errs = append(errs, fmt.Errorf(text, ph.Name, rate, caps.Rate))
+		}
+		slots := lane.Apportion(ph.Concurrency, p.task.Weights)[p.task.Index]
+		if ph.Users != nil {
+			slots = max(slots, int(math.Ceil(float64(ph.Users.Count)*share)))
+		}
+		if caps.Concurrency > 0 && slots > caps.Concurrency {
+			const text = "phase %s: the share of this load generator is a concurrency of %d; it performs at most %d (--max-concurrency)"
+			errs = append(errs, fmt.Errorf(text, ph.Name, slots, caps.Concurrency))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Meet implements [engine.Part]: it asks the controller until all load generators are ready.
 func (p *part) Meet(ctx context.Context, phase int, after int64) (start time.Time, first int64, err error) {
 	w := p.worker
 	question := message.Ready{Run: p.task.Run, Phase: phase, After: after}
 	for {
 		var answer message.Start
-		err := w.request(ctx, meetWait, bus.FromWorker(w.options.ID, message.KindReady), &question, &answer)
+		err := w.request(ctx, meetWait, bus.FromWorker(w.id, message.KindReady), &question, &answer)
 		switch {
 		case ctx.Err() != nil:
 			return time.Time{}, 0, ctx.Err()

@@ -4,7 +4,6 @@ package worker
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"aiperfd/internal/cluster/clock"
 	"aiperfd/internal/cluster/lane"
 	"aiperfd/internal/cluster/message"
+	"aiperfd/internal/cluster/sealed"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
@@ -32,7 +32,8 @@ import (
 // Options are the parameters of a worker.
 type Options struct {
 	Bus     bus.Bus
-	ID      string // see bus.ValidID
+	Key     *sealed.Key // its instance is the id of the worker
+	Token   string      // never sent
 	Name    string
 	Version string
 	Labels  map[string]string
@@ -41,9 +42,17 @@ type Options struct {
 	Dir     func(run string) string // of the files of a run
 	Load    config.LoadOptions      // of documents
 	Once    bool                    // the worker ends with its first run
+	Caps    Caps
 	// LeaveAfter is how long the worker looks for a controller that has gone until it ends; 0 = for ever.
 	LeaveAfter time.Duration
 	Log        zerolog.Logger
+}
+
+// Caps are the most that a worker does in one phase, because a controller is not always who answers for its load; 0 = no
+// cap.
+type Caps struct {
+	Rate        float64 // arrivals per second
+	Concurrency int     // sessions or users at a time, of phases that bound them
 }
 
 // The periods of a worker.
@@ -62,22 +71,26 @@ const (
 // Worker performs parts of runs.
 type Worker struct {
 	options Options
+	id      string    // see bus.ValidID
 	base    time.Time // of its clock
 
 	mu       sync.Mutex
-	clock    clock.History // guarded by mu
-	rtt      time.Duration // guarded by mu; of the last look at the clock
-	sequence int64         // guarded by mu
-	part     *part         // guarded by mu; nil = idle
-	draining bool          // guarded by mu
-	acked    time.Time     // guarded by mu; when the last beat that was answered was sent
-	fence    *time.Timer   // guarded by mu; stops the part when the controller must take the worker for lost; nil = idle
-	ended    chan struct{} // closed when the worker has ended its only run
+	clock    clock.History   // guarded by mu
+	rtt      time.Duration   // guarded by mu; of the last look at the clock
+	sequence int64           // guarded by mu
+	part     *part           // guarded by mu; nil = idle
+	draining bool            // guarded by mu
+	acked    time.Time       // guarded by mu; when the last beat that was answered was sent
+	fence    *time.Timer     // guarded by mu; stops the part when the controller must take the worker for lost; nil = idle
+	had      map[string]bool // guarded by mu; runs that it has begun a part of
+	ended    chan struct{}   // closed when the worker has ended its only run
 }
 
 // New returns a worker that has not joined.
 func New(o Options) *Worker {
-	return &Worker{options: o, base: time.Now(), ended: make(chan struct{})}
+	return &Worker{
+		options: o, id: sealed.Instance(o.Key.Public()), base: time.Now(), had: map[string]bool{}, ended: make(chan struct{}),
+	}
 }
 
 // Run joins the controller and performs what it asks for, until ctx ends, or until the first run has ended if the worker
@@ -87,7 +100,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for kind, handle := range map[string]bus.Handler{
 		message.KindPrepare: w.prepare, message.KindFile: w.sendFile, message.KindRelease: w.release,
 	} {
-		cancel, err := o.Bus.Subscribe(ctx, bus.ToWorker(o.ID, kind), handle)
+		cancel, err := o.Bus.Subscribe(ctx, bus.ToWorker(w.id, kind), handle)
 		if err != nil {
 			return fmt.Errorf("subscribe to %s: %w", kind, err)
 		}
@@ -122,10 +135,16 @@ func (w *Worker) Run(ctx context.Context) error {
 // join asks the controller to take the worker until it does. The error says why it never will.
 func (w *Worker) join(ctx context.Context) error {
 	o := &w.options
-	hello := message.Join{ID: o.ID, Name: o.Name, Version: o.Version, Labels: o.Labels, Cores: runtime.GOMAXPROCS(0),
-		Memory: o.Memory}
+	hello := message.Join{
+		ID: w.id, Name: o.Name, Version: o.Version, Labels: o.Labels, Cores: runtime.GOMAXPROCS(0), Memory: o.Memory,
+		Key: o.Key.Public(),
+	}
 	waiting := false
 	for {
+		hello.Proof = sealed.Prove(o.Token, hello.Key, o.Name, time.Now())
+		if _, err := message.Encode(&hello); err != nil {
+			return err
+		}
 		var answer message.Answer
 		err := w.request(ctx, askWait, bus.Join, &hello, &answer)
 		switch {
@@ -137,6 +156,8 @@ func (w *Worker) join(ctx context.Context) error {
 			return nil
 		case err == nil && !answer.Again:
 			return fmt.Errorf("the controller refuses the worker: %s", answer.Error)
+		case errors.As(err, new(*message.Refusal)):
+			return fmt.Errorf("join: %w", err)
 		case errors.Is(err, bus.ErrDenied) || errors.Is(err, bus.ErrClosed):
 			return fmt.Errorf("join: %w", err)
 		case !waiting:
@@ -152,8 +173,8 @@ func (w *Worker) join(ctx context.Context) error {
 }
 
 // request sends a message and reads its answer.
-func (w *Worker) request(ctx context.Context, wait time.Duration, subject string, question, answer any) error {
-	data, err := json.Marshal(question)
+func (w *Worker) request(ctx context.Context, wait time.Duration, subject string, question, answer message.Message) error {
+	data, err := message.Encode(question)
 	if err != nil {
 		return err
 	}
@@ -162,7 +183,7 @@ func (w *Worker) request(ctx context.Context, wait time.Duration, subject string
 	if data, err = w.options.Bus.Request(ctx, subject, data); err != nil {
 		return err
 	}
-	return json.Unmarshal(data, answer)
+	return message.Decode(data, answer)
 }
 
 // now returns the time of the worker's clock.
@@ -172,7 +193,7 @@ func (w *Worker) now() time.Duration { return time.Since(w.base) }
 func (w *Worker) lookAtClock(ctx context.Context) {
 	var answer message.Clock
 	p := clock.Probe{Sent: w.now()}
-	if err := w.request(ctx, beatWait, bus.Clock, struct{}{}, &answer); err != nil {
+	if err := w.request(ctx, beatWait, bus.Clock, &message.Probe{}, &answer); err != nil {
 		return
 	}
 	p.Returned, p.Arrived, p.Answered = w.now(), answer.Arrived, answer.Answered
@@ -200,7 +221,7 @@ func (w *Worker) beat(ctx context.Context) error {
 	b, part := w.state(ctx)
 	var ack message.Ack
 	sent := time.Now()
-	err := w.request(ctx, beatWait, bus.FromWorker(w.options.ID, message.KindBeat), b, &ack)
+	err := w.request(ctx, beatWait, bus.FromWorker(w.id, message.KindBeat), b, &ack)
 	if err == nil {
 		w.heard(sent)
 	}
@@ -261,30 +282,42 @@ func (w *Worker) leave(ctx context.Context) {
 
 // prepare takes a part of a run.
 func (w *Worker) prepare(m bus.Message) {
-	var task message.Prepare
-	err := json.Unmarshal(m.Payload, &task)
-	if err == nil {
-		err = w.take(&task)
+	var s message.Sealed
+	if err := message.Decode(m.Payload, &s); err != nil {
+		message.Refuse(m, err)
+		return
 	}
-	answer(m, err)
-}
-
-// answer answers a request with an error.
-func answer(m bus.Message, err error) {
 	var a message.Answer
+	task, err := w.open(&s)
+	if err == nil {
+		err = w.take(task)
+	}
 	if err != nil {
 		a.Error = err.Error()
 	}
-	data, err := json.Marshal(a)
-	if err == nil {
-		_ = m.Reply(data) // who does not get the answer asks again
+	message.Reply(m, &a)
+}
+
+// open returns the part of a run that the controller has sealed to the worker.
+func (w *Worker) open(s *message.Sealed) (*message.Prepare, error) {
+	data, err := w.options.Key.Open(w.options.Token, s.Run, s.Box)
+	if err != nil {
+		return nil, err
 	}
+	task := new(message.Prepare)
+	if err := message.Decode(data, task); err != nil {
+		return nil, err
+	}
+	if task.Run != s.Run {
+		return nil, sealed.ErrSeal
+	}
+	return task, nil
 }
 
 // take begins a part of a run. It does nothing if it has been begun already.
 func (w *Worker) take(task *message.Prepare) error {
 	w.mu.Lock()
-	current, draining := w.part, w.draining
+	current, draining, had := w.part, w.draining, w.had[task.Run]
 	w.mu.Unlock()
 	switch {
 	case current != nil && current.task.Run == task.Run:
@@ -293,15 +326,15 @@ func (w *Worker) take(task *message.Prepare) error {
 		return fmt.Errorf("run %s is performed here", current.task.Run)
 	case draining:
 		return errors.New("the load generator takes no further run")
-	case task.Index < 0 || task.Index >= len(task.Weights):
-		return errors.New("the part is none of the run")
+	case had: // somebody else may send again what was sent before
+		return fmt.Errorf("run %s was performed here before", task.Run)
 	}
 	p, err := w.newPart(task)
 	if err != nil {
 		return err
 	}
 	w.mu.Lock()
-	w.part = p
+	w.part, w.had[task.Run] = p, true
 	// Load that nobody can stop must stop, before the controller goes on without it.
 	w.fence = time.AfterFunc(time.Until(w.acked.Add(task.LostAfter-fenceLead)), func() {
 		p.cancel(context.Background(), fmt.Sprintf("the controller has not been heard of for %v", task.LostAfter-fenceLead), false)
@@ -355,20 +388,24 @@ func (w *Worker) newPart(task *message.Prepare) (*part, error) {
 		phases: map[int]message.Phase{},
 	}
 	p.lanes, p.own = lane.New(compiled.Seed), lane.Divide(task.Weights)[task.Index]
-	return p, nil
+	return p, p.within(w.options.Caps)
 }
 
 // sendFile answers with a part of a file of the run.
 func (w *Worker) sendFile(m bus.Message) {
 	var r message.Range
-	if json.Unmarshal(m.Payload, &r) != nil {
+	err := message.Decode(m.Payload, &r)
+	var c message.Chunk
+	if err == nil {
+		if c.Data, err = w.readFile(&r); err != nil {
+			w.options.Log.Warn().Err(err).Str("file", r.Name).Msg("read a file of the run")
+		}
+	}
+	if err != nil {
+		message.Refuse(m, err)
 		return
 	}
-	if data, err := w.readFile(&r); err == nil {
-		_ = m.Reply(data) // who does not get it asks again
-	} else {
-		w.options.Log.Warn().Err(err).Str("file", r.Name).Msg("read a file of the run")
-	}
+	message.Reply(m, &c)
 }
 
 // readFile reads a part of a file of the run that is performed here.
@@ -376,7 +413,7 @@ func (w *Worker) readFile(r *message.Range) ([]byte, error) {
 	w.mu.Lock()
 	p := w.part
 	w.mu.Unlock()
-	if p == nil || p.task.Run != r.Run || r.Size <= 0 || r.Size > bus.MaxPayload {
+	if p == nil || p.task.Run != r.Run {
 		return nil, errors.New("it is not here")
 	}
 	root, err := os.OpenRoot(w.options.Dir(p.id()))
@@ -400,7 +437,8 @@ func (w *Worker) readFile(r *message.Range) ([]byte, error) {
 // release removes a run that has ended.
 func (w *Worker) release(m bus.Message) {
 	var r message.Release
-	if json.Unmarshal(m.Payload, &r) != nil {
+	if err := message.Decode(m.Payload, &r); err != nil {
+		message.Refuse(m, err)
 		return
 	}
 	w.mu.Lock()
@@ -413,7 +451,7 @@ func (w *Worker) release(m bus.Message) {
 		}
 		w.options.Log.Info().Str("run", r.Run).Msg("the controller has the results")
 	}
-	answer(m, nil)
+	message.Reply(m, &message.Answer{})
 	if w.options.Once && p != nil && p.task.Run == r.Run {
 		close(w.ended)
 	}
@@ -526,6 +564,7 @@ func (p *part) describe(ctx context.Context, b *message.Beat) {
 			b.Phases = append(b.Phases, s)
 		}
 	}
+	b.Phases.Bound()
 	if p.done {
 		b.Done = &p.ending
 	}
