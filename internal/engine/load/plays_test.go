@@ -198,7 +198,7 @@ func TestPropertiesOfLanes(t *testing.T) {
 				if idle := loaded.env.idle; idle != nil && (idle.working != 0 || len(idle.waits) != 0) {
 					t.Errorf("%d at work, %d wait after the end", idle.working, len(idle.waits))
 				}
-				if s := &loaded.env.arbiter.scheduler; s.live != 0 {
+				if s := &loaded.env.scheduler; s.live != 0 {
 					t.Errorf("%d sessions have a lane after the end", s.live)
 				}
 			})

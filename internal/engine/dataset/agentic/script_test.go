@@ -203,7 +203,7 @@ func checkTurn(t *testing.T, c *bench.Conversation, k int, list []said) {
 		same++
 	}
 	kept := 0
-	for _, part := range strings.Split(now[:same], "\x00") {
+	for part := range strings.SplitSeq(now[:same], "\x00") {
 		_, text, _ := strings.Cut(part, "\x01")
 		kept += tokenizer.Builtin().Count(text)
 	}
