@@ -122,15 +122,23 @@ func states() []bench.State {
 	}
 }
 
+// oneLoad reports whether all profiling phases of a run have the same load.
+func oneLoad(r *run.Run) bool {
+	return !slices.ContainsFunc(r.Loads, func(l run.PhaseLoad) bool { return l.Load != r.Loads[0].Load })
+}
+
 func (e *emitter) run(r *run.Run, version string) {
 	concurrency, rate := "", ""
-	if r.Concurrency != nil {
-		concurrency = strconv.Itoa(*r.Concurrency)
+	if oneLoad(r) {
+		if r.Concurrency != nil {
+			concurrency = strconv.Itoa(*r.Concurrency)
+		}
+		if r.Rate != nil {
+			rate = Float(*r.Rate)
+		}
 	}
-	if r.Rate != nil {
-		rate = Float(*r.Rate)
-	}
-	info := family("aiperf_run_info", "Constant 1, labelled with the identity of the run.",
+	info := family("aiperf_run_info",
+		"Constant 1, labelled with the identity of the run, and with its load if all its profiling phases have the same.",
 		"run_id", "name", "model", "endpoint_type", "streaming", "concurrency", "request_rate", "version")
 	e.gauge(info, 1, r.ID, r.Name, wire.ModelText(r), r.Endpoint, strconv.FormatBool(r.Streaming),
 		concurrency, rate, version)

@@ -102,6 +102,44 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// The load of a run is a label only if it is that of all profiling phases. AIPerf's labels are those of the first one,
+// as AIPerf has them.
+func TestRunInfoLoad(t *testing.T) {
+	at := func(loads ...string) *run.Run {
+		r := &run.Run{ID: "a", Concurrency: new(4), Rate: new(2.5)}
+		for _, l := range loads {
+			r.Loads = append(r.Loads, run.PhaseLoad{Load: l})
+		}
+		return r
+	}
+	for name, tt := range map[string]struct {
+		run               *run.Run
+		concurrency, rate string
+	}{
+		"one phase":   {at(), "4", "2.5"},
+		"equal":       {at("4 concurrent", "4 concurrent"), "4", "2.5"},
+		"different":   {at("4 concurrent", "4 concurrent", "8 concurrent"), "", ""},
+		"nothing set": {&run.Run{ID: "a"}, "", ""},
+	} {
+		out := make(chan prometheus.Metric, 100)
+		(&emitter{out: out}).run(tt.run, "1")
+		var m dto.Metric
+		if err := (<-out).Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, l := range m.Label {
+			got[l.GetName()] = l.GetValue()
+		}
+		if got["concurrency"] != tt.concurrency || got["request_rate"] != tt.rate {
+			t.Errorf("%s: concurrency %q, request_rate %q", name, got["concurrency"], got["request_rate"])
+		}
+	}
+	if got := compatLabels(at("4 concurrent", "8 concurrent")); !strings.HasSuffix(got, `concurrency="4",request_rate="2.5"`) {
+		t.Errorf("AIPerf's labels %s", got)
+	}
+}
+
 // A native histogram has the buckets that client_golang gives the same values at
 // the factor 1.1.
 func TestNativeHistogram(t *testing.T) {

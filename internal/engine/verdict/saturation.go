@@ -149,6 +149,11 @@ func (d *Demand) outcome(s *Saturation) string {
 		text = fmt.Sprintf("%s %% of the requests were cut off, so the server may have fallen behind", view.Bound(100*s.CutShare))
 	case s.LimitedBy == "client":
 		text = "the load generator was late, so the server had less to do"
+	case d.Stats.BacklogMax > 0:
+		text = fmt.Sprintf("the concurrency limit made up to %s wait, so whether the server would have kept up is not known",
+			view.Plural(d.Stats.BacklogMax, "request"))
+	case d.Capped:
+		text = "the prefill concurrency limit may have made requests wait, so whether the server would have kept up is not known"
 	}
 	if failed := d.Stats.Errors; failed > 0 {
 		text += fmt.Sprintf("; %s failed", view.Plural(failed, "request"))

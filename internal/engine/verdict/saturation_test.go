@@ -158,10 +158,18 @@ func TestSaturateInWords(t *testing.T) {
 		change func(*Demand)
 		want   string
 	}{
-		"all succeeded":  {func(*Demand) {}, "no sign that the server fell behind"},
-		"some failed":    {func(d *Demand) { d.Stats.Errors = 26 }, "no sign that the server fell behind; 26 requests failed"},
-		"one dropped":    {func(d *Demand) { d.Stats.Arrivals.Dropped = 1 }, "no sign that the server fell behind; 1 request dropped"},
-		"all failed":     {func(d *Demand) { d.Tally.succeeded, d.Stats.Errors = 0, 300 }, "no request succeeded; 300 requests failed"},
+		"all succeeded": {func(*Demand) {}, "no sign that the server fell behind"},
+		"some failed":   {func(d *Demand) { d.Stats.Errors = 26 }, "no sign that the server fell behind; 26 requests failed"},
+		"one dropped":   {func(d *Demand) { d.Stats.Arrivals.Dropped = 1 }, "no sign that the server fell behind; 1 request dropped"},
+		"all failed":    {func(d *Demand) { d.Tally.succeeded, d.Stats.Errors = 0, 300 }, "no request succeeded; 300 requests failed"},
+		"some waited": {
+			func(d *Demand) { d.Stats.BacklogMax, d.Stats.Errors = 188, 26 },
+			"the concurrency limit made up to 188 requests wait, so whether the server would have kept up is not known; 26 requests failed",
+		},
+		"prefills limited": {
+			func(d *Demand) { d.Capped = true },
+			"the prefill concurrency limit may have made requests wait, so whether the server would have kept up is not known",
+		},
 		"many cut off":   {func(d *Demand) { d.Stats.Cancelled = 30 }, "10 % of the requests were cut off, so the server may have fallen behind"},
 		"while it lasts": {func(d *Demand) { d.Stats.RequestsEnd, d.Stats.LastUpdate = 0, 20*time.Second }, ""},
 	} {
