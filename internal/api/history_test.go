@@ -54,7 +54,7 @@ func (f *fakeEngine) Distributions(_ context.Context, id string, q series.Distri
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.selected = append(f.selected, q)
-	d := &series.Distributions{Start: epoch, Step: 5, Times: []int64{0, 5}, Phases: []series.Band{{Name: "profiling", Kind: "profiling"}}}
+	d := &series.Distributions{Start: epoch, Step: 5, Times: []int64{0, 5}, Elapsed: 9, Phases: []series.Band{{Name: "profiling", Kind: "profiling"}}}
 	for range q.Metrics {
 		d.Of = append(d.Of, series.Spread{
 			Count: 3, Avg: 2.5, Std: math.NaN(), Min: 1, Max: 4, Values: []float64{1, 4},
@@ -68,7 +68,7 @@ func (f *fakeEngine) Distributions(_ context.Context, id string, q series.Distri
 func (f *fakeEngine) Samples(string) (*samples.Samples, error) {
 	const ms = time.Millisecond
 	return &samples.Samples{
-		Start: epoch, Seen: 7,
+		Start: epoch, Seen: 7, Elapsed: 9500 * ms,
 		Points: []samples.Point{{End: 1500 * ms, Input: 8, Output: math.NaN(), FirstToken: 20, InterToken: 1.25, Latency: 100, Wait: 0}},
 		Latency: []*samples.Request{{
 			ID: "r1", Conversation: "c1", Phase: "profiling", Session: 3, Turn: 1, Target: 5, Model: "m", Status: 503, Class: bench.Overloaded,
@@ -313,12 +313,13 @@ func TestDistributions(t *testing.T) {
 		Distributions map[string]json.RawMessage
 		Step          int64   `json:"step_sec"`
 		Times         []int64 `json:"time_sec"`
+		Elapsed       float64 `json:"elapsed_sec"`
 	}
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"unit":"ms","count":3,"avg":2.5,"std":null,"min":1,"max":4,"values":[1,4],"histogram":{"bounds":[0,1,4],"counts":[0,3]},"heatmap":{"bounds":[1,4],"counts":[[1],[2]]}}`
-	if diff := cmp.Diff(want, string(got.Distributions["request_latency"])); diff != "" || got.Step != 5 || len(got.Times) != 2 || got.Quantiles[0] != 0 || len(got.Distributions) != 1 {
+	if diff := cmp.Diff(want, string(got.Distributions["request_latency"])); diff != "" || got.Step != 5 || got.Elapsed != 9 || len(got.Times) != 2 || got.Quantiles[0] != 0 || len(got.Distributions) != 1 {
 		t.Errorf("distributions %s (-want +got):\n%s", w.Body, diff)
 	}
 	q := ts.fake.selected[0]
@@ -327,7 +328,8 @@ func TestDistributions(t *testing.T) {
 		t.Errorf("query (-want +got):\n%s", diff)
 	}
 	w = ts.do("GET", "/api/runs/"+idDone+"/distributions", "")
-	if w.Code != http.StatusOK || w.Header().Get("Etag") == "" || strings.Count(w.Body.String(), `"histogram"`) != 5 {
+	if w.Code != http.StatusOK || w.Header().Get("Etag") == "" || strings.Count(w.Body.String(), `"histogram"`) != 5 ||
+		!strings.Contains(w.Body.String(), `"elapsed_sec":null`) {
 		t.Errorf("distributions of a run that has ended = %d %v %s", w.Code, w.Header(), w.Body)
 	}
 	for query, want := range map[string]string{
@@ -355,7 +357,7 @@ func TestDistributions(t *testing.T) {
 func TestSamples(t *testing.T) {
 	ts := newTestServer(t, nil)
 	w := ts.do("GET", "/api/runs/"+idDone+"/samples", "")
-	want := `{"run_id":"` + idDone + `","state":"completed","start_time":"2026-05-04T10:00:00Z","slowest":{"request_latency":[` +
+	want := `{"run_id":"` + idDone + `","state":"completed","start_time":"2026-05-04T10:00:00Z","elapsed_sec":null,"slowest":{"request_latency":[` +
 		`{"request_id":"r1","conversation_id":"c1","phase":"profiling","session":3,"turn":1,"target":"","model":"m","status":503,"error_class":"overloaded",` +
 		`"input_tokens":8,"output_tokens":null,"request_latency":12.5,"time_to_first_token":null,"start_sec":2,` +
 		`"connection":{"reused":false,"dns_ms":0,"connect_ms":1,"tls_ms":0},"timeline":{"due_ms":-1,"connected_ms":1,"sent_ms":2,"first_byte_ms":null,"end_ms":12.5,"chunks_ms":[3],"chunk_count":4000}}],` +
@@ -363,6 +365,9 @@ func TestSamples(t *testing.T) {
 		`"inter_token_latency":[1.25],"request_latency":[100],"schedule_lag":[0]}}`
 	if diff := cmp.Diff(want, strings.TrimSpace(w.Body.String())); diff != "" || w.Header().Get("Etag") == "" {
 		t.Errorf("samples %v (-want +got):\n%s", w.Header(), diff)
+	}
+	if w := ts.do("GET", "/api/runs/"+idRunning+"/samples", ""); !strings.Contains(w.Body.String(), `"elapsed_sec":9.5,`) {
+		t.Errorf("samples of a run that goes on: %s", w.Body)
 	}
 	if w := ts.do("GET", "/api/runs/"+idDone+"/samples?limit=3", ""); w.Code != http.StatusBadRequest {
 		t.Errorf("samples with a parameter = %d", w.Code)

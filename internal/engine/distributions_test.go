@@ -45,21 +45,40 @@ benchmark:
     - {name: warmup, type: concurrency, concurrency: 30, requests: 60, excludeFromResults: true}
     - {name: profiling, type: poisson, rate: 40, duration: 30, concurrency: 100}
 `)
+		metrics, err := series.DistributionMetrics(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(18 * time.Second)
 		synctest.Wait()
 		live, err := history.Samples(id)
 		if err != nil || len(live.Latency) != samples.MaxSlowest || len(live.Points) < 300 {
 			t.Fatalf("samples of the active run: %d slowest, %d points, %v", len(live.Latency), len(live.Points), err)
 		}
+		sofar, err := history.Distributions(t.Context(), id, series.DistributionQuery{Metrics: metrics})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Both say until when they count.
+		ended := uint64(0)
+		for i := range live.Points {
+			if live.Points[i].End > live.Elapsed {
+				t.Errorf("a request ended %v after the start, the samples are of %v", live.Points[i].End, live.Elapsed)
+			}
+			if live.Points[i].End < time.Duration(sofar.Elapsed)*time.Second {
+				ended++
+			}
+		}
+		at := slices.IndexFunc(metrics, func(m series.Metric) bool { return m.Name == "request_latency" })
+		if live.Elapsed > 18*time.Second || sofar.Elapsed < 15 || sofar.Of[at].Count != ended || int(live.Seen) != len(live.Points) {
+			t.Errorf("samples of %v: %d; distribution of %d s: %d requests, of which the samples have %d",
+				live.Elapsed, live.Seen, sofar.Elapsed, sofar.Of[at].Count, ended)
+		}
 		stored, err := samples.Read(b.store.Dir(id))
 		if err != nil || len(stored.Points) == 0 || len(stored.Points) >= len(live.Points) {
 			t.Errorf("after 18 s the file has %d points, the run %d, %v", len(stored.Points), len(live.Points), err)
 		}
 		b.wait(id)
-		metrics, err := series.DistributionMetrics(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
 		d, err := history.Distributions(t.Context(), id, series.DistributionQuery{Metrics: metrics})
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import * as format from "./format";
 import { ComparePage } from "./pages/compare";
 import { RunPage } from "./pages/run";
 import { Card, ThemeButton } from "./ui/parts";
+import { showTips } from "./ui/tips";
 import "./style.css";
 import "./report.css";
 
@@ -55,4 +56,5 @@ addEventListener("beforeprint", () => {
   for (const d of document.querySelectorAll<HTMLDetailsElement>("details.notice")) d.open = true;
 });
 
+showTips();
 render(<Report of={embedded!} />, document.getElementById("app")!);

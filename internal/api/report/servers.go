@@ -77,8 +77,8 @@ func loadRows(p *diagnose.Phase) [][]string {
 			rows = append(rows, []string{p.Name, text, write(*v.Avg), write(*v.P99), write(*v.Max)})
 		}
 	}
-	level("running", "Running requests", view.Figure)
-	level("waiting", "Waiting requests", view.Figure)
+	level("running", "Running in the server", view.Figure)
+	level("waiting", "Waiting in the server", view.Figure)
 	level("kv_usage", "KV cache in use", view.Percent)
 	if share, ok := p.HitRate(); ok {
 		rows = append(rows, []string{p.Name, "Prompt tokens cached", view.Percent(share), view.Absent, view.Absent})

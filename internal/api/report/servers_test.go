@@ -35,7 +35,7 @@ func TestServers(t *testing.T) {
 		"| Server | running 14.0 on average, 16.0 at most; waiting 31.0 on average, 32.0 at most; KV cache 41 %, 63 % at most; 38 % of prompt tokens cached |",
 		"| Time | TTFT 812 ms on average: client 2.00, network and frontend 35.0, queue 590, prefill 185 |",
 		"| client | 2.00 | 0.2 % |", "| network and frontend | 35.0 | 4.3 % |", "| queue | 590 | 72.7 % |", "| prefill | 185 | 22.8 % |",
-		"| in all, from the due time | 812 | 100 % |", "| Running requests | 14.0 | 16.0 | 16.0 |",
+		"| in all, from the due time | 812 | 100 % |", "| Running in the server | 14.0 | 16.0 | 16.0 |",
 		"| KV cache in use | 41 % | 60 % | 63 % |", "| Prompt tokens cached | 38 % | – | – |",
 	} {
 		if !strings.Contains(one, want) {

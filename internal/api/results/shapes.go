@@ -32,7 +32,8 @@ func NewTimeseries(r *run.Run, metrics []series.Metric, s *series.Result) *wire.
 // newDistributions returns the distributions of a run.
 func newDistributions(r *run.Run, metrics []series.Metric, d *series.Distributions) *wire.Distributions {
 	out := &wire.Distributions{
-		RunID: r.ID, State: string(r.State), StartTime: known(d.Start), StepSec: d.Step, TimeSec: d.Times,
+		RunID: r.ID, State: string(r.State), StartTime: known(d.Start), ElapsedSec: elapsed(r, float64(d.Elapsed)),
+		StepSec: d.Step, TimeSec: d.Times,
 		Phases: []wire.Band{}, Quantiles: series.Quantiles(), Distributions: map[string]wire.Distribution{},
 	}
 	for i := range d.Phases {
@@ -57,10 +58,19 @@ func known(t time.Time) *time.Time {
 	return &t
 }
 
+// elapsed returns the seconds that a run had taken when it was read; nil if it has ended or has not begun.
+func elapsed(r *run.Run, seconds float64) *float64 {
+	if r.State.Terminal() || seconds <= 0 {
+		return nil
+	}
+	return &seconds
+}
+
 // newSamples returns the samples of a run.
 func newSamples(r *run.Run, s *samples.Samples) *wire.Samples {
 	out := &wire.Samples{
-		RunID: r.ID, State: string(r.State), StartTime: known(s.Start), Damaged: s.Damaged,
+		RunID: r.ID, State: string(r.State), StartTime: known(s.Start), ElapsedSec: elapsed(r, s.Elapsed.Seconds()),
+		Damaged: s.Damaged,
 		Slowest: wire.Slowest{Latency: slowRequests(r, s.Latency), FirstToken: slowRequests(r, s.FirstToken)},
 	}
 	column := func(value func(p *samples.Point) float64) wire.Column {

@@ -7,6 +7,7 @@ type Distributions struct {
 	RunID         string                  `json:"run_id"`
 	State         string                  `json:"state"`
 	StartTime     *time.Time              `json:"start_time"`    // of the first phase, from which seconds count; null before it
+	ElapsedSec    *float64                `json:"elapsed_sec"`   // up to which requests count; null = not active
 	Phases        []Band                  `json:"phases"`        // those whose requests are counted
 	StepSec       int64                   `json:"step_sec"`      // length of a column of the heat maps
 	TimeSec       []int64                 `json:"time_sec"`      // the start of each column

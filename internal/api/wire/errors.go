@@ -11,6 +11,8 @@ type Errors struct {
 	Total int64        `json:"total"` // failed requests of the profiling phases, cancelled ones not included
 	Items []ErrorGroup `json:"items"` // most frequent first; at most 1,001
 	Final bool         `json:"final"` // the run has ended
+	// ElapsedSec is when they were counted, since the first phase started; null = the run is not active.
+	ElapsedSec *float64 `json:"elapsed_sec"`
 }
 
 // ErrorGroup is one kind of error: failures that differ only in numbers and identifiers.
@@ -32,6 +34,9 @@ func NewErrors(r *run.Run, s *run.Snapshot) Errors {
 	out := Errors{Items: []ErrorGroup{}, Final: r.State.Terminal()}
 	if s == nil {
 		return out
+	}
+	if !out.Final && s.Elapsed > 0 {
+		out.ElapsedSec = new(s.Elapsed.Seconds())
 	}
 	for i := range s.Errors {
 		g := &s.Errors[i]

@@ -7,9 +7,11 @@ type Samples struct {
 	RunID     string     `json:"run_id"`
 	State     string     `json:"state"`
 	StartTime *time.Time `json:"start_time"` // of the first phase, from which seconds count; null before it
-	Slowest   Slowest    `json:"slowest"`
-	Sample    Sample     `json:"sample"`
-	Damaged   bool       `json:"damaged,omitempty"` // the file of the samples cannot be decoded, so that there are none
+	// ElapsedSec is when the samples were read, since start_time; null = the run has ended, or has not begun.
+	ElapsedSec *float64 `json:"elapsed_sec"`
+	Slowest    Slowest  `json:"slowest"`
+	Sample     Sample   `json:"sample"`
+	Damaged    bool     `json:"damaged,omitempty"` // the file of the samples cannot be decoded, so that there are none
 }
 
 // Slowest are the slowest requests, the slowest first.

@@ -129,7 +129,11 @@ func (r *Recorder) value(row *catalogue.Row) float64 { return row.Each(&r.view) 
 func (r *Recorder) Samples() *Samples {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.samples()
+	s := r.samples()
+	if !r.start.IsZero() {
+		s.Elapsed = r.opts.Clock.Now() - r.origin
+	}
+	return s
 }
 
 // samples is Samples with the lock held.

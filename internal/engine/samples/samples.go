@@ -41,6 +41,8 @@ type Samples struct {
 	// Latency are the slowest requests by latency, the slowest first; a failed request has
 	// the time until it failed. FirstToken are those whose first token took longest.
 	Latency, FirstToken []*Request
+	// Elapsed is when the recorder was asked, since Start; 0 = it has ended, and the samples are of all requests.
+	Elapsed time.Duration
 	// Damaged says that the file cannot be decoded, so that nothing else is known.
 	Damaged bool
 }

@@ -58,7 +58,9 @@ type Distributions struct {
 	Step   int64
 	Phases []Band // those whose requests are counted
 	Times  []int64
-	Of     []Spread // of the metrics of the query
+	// Elapsed is up to which second of the run requests are counted; 0 = the run has ended, or nothing is counted yet.
+	Elapsed int64
+	Of      []Spread // of the metrics of the query
 }
 
 // Spread is how the values of a metric are distributed, in the unit of the metric.
@@ -110,6 +112,7 @@ func (r *Recorder) Distributions(ctx context.Context, q DistributionQuery) (*Dis
 type gatherer struct {
 	query   DistributionQuery
 	phases  []Band
+	elapsed int64                  // see [Distributions]
 	all     []sketch.Sketch        // by metric
 	columns [][]sketch.Exponential // by metric and column
 }
@@ -126,6 +129,9 @@ func (g *gatherer) plan(x *extent) *points {
 	}
 	p := newPoints(x, Query{Metrics: q.Metrics, From: q.From, To: q.To, points: cmp.Or(q.Columns, DefaultColumns), partial: true})
 	p.keep = g.keep
+	if x.end == 0 {
+		g.elapsed = min(p.to, x.total)
+	}
 	p.emit = func(w *window, _ float64) {
 		for i := range q.Metrics {
 			values := &w.values[q.Metrics[i].at]
@@ -150,7 +156,7 @@ func (g *gatherer) keep(second int64, content []byte) bool {
 
 // distributions returns the result.
 func (g *gatherer) distributions(r *Result) *Distributions {
-	out := &Distributions{Start: r.Start, Step: r.Step, Phases: g.phases, Times: r.Times}
+	out := &Distributions{Start: r.Start, Step: r.Step, Phases: g.phases, Times: r.Times, Elapsed: g.elapsed}
 	quantiles := Quantiles()
 	for i := range g.query.Metrics {
 		scale, all := g.query.Metrics[i].scale, &g.all[i]

@@ -173,13 +173,13 @@ func TestLiveDistribution(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := max(0, second-settle); d.Of[0].Count != uint64(want) || len(d.Times) > 3 || (d.Phases[0].End == nil) != (second < 19) {
-			t.Fatalf("after %d s: %d values in the columns %v of the phases %+v, want %d", second, d.Of[0].Count, d.Times, d.Phases, want)
+		if want := max(0, second-settle); d.Of[0].Count != uint64(want) || d.Elapsed != int64(want) || len(d.Times) > 3 || (d.Phases[0].End == nil) != (second < 19) {
+			t.Fatalf("after %d s: %d values of %d s in the columns %v of the phases %+v, want %d", second, d.Of[0].Count, d.Elapsed, d.Times, d.Phases, want)
 		}
 	}
 	closed(t, r)
-	if _, s := readDistribution(t, dir, q); s.Count != 20 || total(s.Histogram.Counts) != 20 {
-		t.Errorf("the file has %d values", s.Count)
+	if d, s := readDistribution(t, dir, q); s.Count != 20 || total(s.Histogram.Counts) != 20 || d.Elapsed != 0 {
+		t.Errorf("the file has %d values of %d s", s.Count, d.Elapsed)
 	}
 	q.From, q.To = 5, 11 // with three columns, a step of 2 s
 	if d, s := readDistribution(t, dir, q); s.Count != 8 || d.Times[0] != 4 {

@@ -145,6 +145,15 @@ export function font(): string {
   return "11px " + token("--sans");
 }
 
+/** Dash is how a line is broken, if it is. */
+export type Dash = boolean | "dots";
+
+/** dashes is the pattern of a line in pixels. */
+export function dashes(of: Dash | undefined): number[] | undefined {
+  if (of === "dots") return [1.5, 3];
+  return of ? [5, 4] : undefined;
+}
+
 type Texts = (ticks: (number | null)[]) => string[];
 
 /** each makes the texts of ticks of the text of one. */
@@ -288,7 +297,7 @@ export function besideLine(at: number, wide: number, right: number, gap: number)
 }
 
 /** halo writes a text that stays readable over lines. */
-function halo(ctx: CanvasRenderingContext2D, text: string, x: number, y: number): void {
+export function halo(ctx: CanvasRenderingContext2D, text: string, x: number, y: number): void {
   ctx.save();
   ctx.setLineDash([]);
   ctx.strokeStyle = token("--card");

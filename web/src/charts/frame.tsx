@@ -1,7 +1,7 @@
 // The frame of a chart: its title, unit and legend above the drawing.
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useRef } from "preact/hooks";
-import type { Cursor } from "./base";
+import type { Cursor, Dash } from "./base";
 import { type Color, color } from "./colors";
 
 interface Props {
@@ -60,7 +60,7 @@ export function ResetZoom({ cursor }: { cursor: Cursor }): JSX.Element | null {
 interface KeyProps {
   label: string;
   color: Color;
-  dash?: boolean;
+  dash?: Dash;
   /** it has points alone */
   dot?: boolean;
   text: ComponentChildren;
@@ -79,7 +79,7 @@ export function Key(props: KeyProps): JSX.Element {
     if (!e) return;
     if (props.dot) e.style.background = paint;
     e.style.borderColor = paint;
-    e.style.borderTopStyle = props.dash ? "dashed" : "solid";
+    e.style.borderTopStyle = !props.dash ? "solid" : props.dash === "dots" ? "dotted" : "dashed";
   };
   const content = (
     <>

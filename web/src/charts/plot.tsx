@@ -3,7 +3,18 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import * as format from "../format";
-import { axes, Cursor, drawMarks, drawRegions, each, type Mark, type Region, useChart } from "./base";
+import {
+  axes,
+  Cursor,
+  type Dash,
+  dashes,
+  drawMarks,
+  drawRegions,
+  each,
+  type Mark,
+  type Region,
+  useChart,
+} from "./base";
 import { type Color, color } from "./colors";
 import { Frame, Key } from "./frame";
 import { around, type Column, counting, fromZero, isolated, nearest, part, statistics, timeRange } from "./scales";
@@ -15,7 +26,7 @@ export interface Line {
   label: string;
   values: Column;
   color: Color;
-  dash?: boolean;
+  dash?: Dash;
   fill?: boolean;
   /** a mark at each point; alone = without a line */
   points?: boolean | "alone";
@@ -234,7 +245,7 @@ function options(latest: Latest): Partial<uPlot.Options> {
       label: l.label,
       stroke: paint,
       width: 1.5,
-      dash: l.dash ? [4, 4] : undefined,
+      dash: dashes(l.dash),
       fill: l.fill ? paint + "22" : undefined,
       spanGaps: l.joined ?? false,
       points: {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { apart, different, free, type Point, rangeOf } from "./points";
+import { apart, crosses, different, free, type Point, rangeOf } from "./points";
 
 const point = (x: number, y: number, more: Partial<Point> = {}): Point => ({
   x,
@@ -64,4 +64,16 @@ test("ticks that are close to each other differ", () => {
   expect(whole([846.2, 846.4, 846.6])).toEqual(["846.2", "846.4", "846.6"]);
   expect(whole([800, null, 900])).toEqual(["800", "", "900"]);
   expect(different((v) => v.toFixed(0) + " ms")([7.1, 7.2])).toEqual(["7.1 ms", "7.2 ms"]);
+});
+
+test("a line crosses a label if a part of it lies within, whatever its direction", () => {
+  const box: [number, number, number, number] = [10, 10, 20, 16];
+  expect(crosses(box, [0, 13, 30, 13])).toBe(true);
+  expect(crosses(box, [30, 0, 0, 26])).toBe(true);
+  expect(crosses(box, [15, 0, 15, 30])).toBe(true);
+  expect(crosses(box, [12, 12, 14, 14])).toBe(true);
+  expect(crosses(box, [0, 0, 9, 30])).toBe(false);
+  expect(crosses(box, [0, 0, 30, 9])).toBe(false);
+  expect(crosses(box, [0, 20, 15, 17])).toBe(false);
+  expect(crosses(box, [0, 5, 0, 5])).toBe(false);
 });

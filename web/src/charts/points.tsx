@@ -4,7 +4,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import { ticks } from "../format";
 import { go } from "../router";
-import { axes, Cursor, each, font, useChart } from "./base";
+import { axes, Cursor, each, font, halo, useChart } from "./base";
 import { type Color, color, token } from "./colors";
 import { Frame } from "./frame";
 
@@ -265,6 +265,31 @@ export function free(box: Box, taken: readonly Box[]): boolean {
   return !taken.some((t) => box[0] < t[2] && box[2] > t[0] && box[1] < t[3] && box[3] > t[1]);
 }
 
+/** crosses reports whether a line from one point to another touches a box. */
+export function crosses(box: Box, [x0, y0, x1, y1]: Box): boolean {
+  // The part of the line that is between the sides of the box, as shares of its length.
+  let [from, to] = [0, 1];
+  for (const [start, along, low, high] of [
+    [x0, x1 - x0, box[0], box[2]],
+    [y0, y1 - y0, box[1], box[3]],
+  ] as const) {
+    if (along === 0) {
+      if (start < low || start > high) return false;
+      continue;
+    }
+    const [a, b] = [(low - start) / along, (high - start) / along];
+    from = Math.max(from, Math.min(a, b));
+    to = Math.min(to, Math.max(a, b));
+  }
+  return from <= to;
+}
+
+/** segments are the lines between the points of a group. */
+function segments(u: uPlot, g: Group): Box[] {
+  const at = g.points.map((q) => [u.valToPos(q.x, "x", true), u.valToPos(q.y, "y", true)] as const);
+  return at.slice(1).map(([x, y], i) => [...at[i]!, x, y]);
+}
+
 function draw(u: uPlot, p: Props): void {
   const { ctx } = u;
   const px = devicePixelRatio;
@@ -318,7 +343,8 @@ function draw(u: uPlot, p: Props): void {
   }
   ctx.globalAlpha = 1;
   ctx.fillStyle = token("--muted");
-  for (const { q, x, y } of at) if (q.label) drawLabel(u, q.label, x, y, taken);
+  const lines = p.groups.filter((g) => g.joined).flatMap((g) => segments(u, g));
+  for (const { q, x, y } of at) if (q.label) drawLabel(u, q.label, x, y, taken, lines);
   ctx.restore();
 }
 
@@ -416,9 +442,9 @@ function nameLimit(u: uPlot, l: Limit, taken: Box[]): void {
   taken.push(boxes[i]!);
 }
 
-/** drawLabel writes a label where it covers nothing: above, right, left or below its point, or between them;
- * otherwise nowhere. */
-function drawLabel(u: uPlot, text: string, x: number, y: number, taken: Box[]): void {
+/** drawLabel writes a label where it covers nothing: above, right, left or below its point, or between them; if there is
+ * no such place, where it covers but a line; otherwise nowhere. */
+function drawLabel(u: uPlot, text: string, x: number, y: number, taken: Box[], lines: readonly Box[]): void {
   const { ctx } = u;
   const { left, top, width, height } = u.bbox;
   const px = devicePixelRatio;
@@ -435,14 +461,13 @@ function drawLabel(u: uPlot, text: string, x: number, y: number, taken: Box[]): 
     [x + gap, y + gap + 8 * px],
     [x - gap - wide, y + gap + 8 * px],
   ];
-  for (const [at, base] of places) {
-    const box: Box = [at, base - high + 2 * px, at + wide, base + 2 * px];
-    if (box[0] < left || box[2] > left + width || box[1] < top || box[3] > top + height) continue;
-    if (!free(box, taken)) continue;
-    ctx.textAlign = "left";
-    ctx.textBaseline = "alphabetic";
-    ctx.fillText(text, at, base);
-    taken.push(box);
-    return;
-  }
+  const boxes = places
+    .map(([at, base]): Box => [at, base - high + 2 * px, at + wide, base + 2 * px])
+    .filter((b) => b[0] >= left && b[2] <= left + width && b[1] >= top && b[3] <= top + height && free(b, taken));
+  const box = boxes.find((b) => !lines.some((l) => crosses(b, l))) ?? boxes[0];
+  if (!box) return;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
+  halo(ctx, text, box[0], box[3] - 2 * px);
+  taken.push(box);
 }

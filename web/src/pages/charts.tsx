@@ -15,7 +15,7 @@ import type { RunStore } from "../state/run";
 import { inOrder, phaseQuery, within } from "../state/scope";
 import { meansOf, onAxis, summing } from "../state/server";
 import { Lazily, useReading } from "../ui/lazy";
-import { readAt } from "../ui/parts";
+import { asOf } from "../ui/parts";
 import { latencies } from "./distributions";
 import type { Telemetry } from "./server";
 
@@ -139,7 +139,7 @@ function Heat({
 }: Shared & { run: Run; scope: string | null }): JSX.Element {
   const [metric, setMetric] = useState(run.streaming ? "time_to_first_token" : "request_latency");
   const [log, setLog] = useState(true);
-  const { value, at } = useReading<Distributed>(
+  const { value } = useReading<Distributed>(
     `api/runs/${run.id}/distributions?metric=${metric}${phaseQuery(scope)}`,
     !ended(run.state),
   );
@@ -163,7 +163,7 @@ function Heat({
             <input type="checkbox" checked={log} onChange={(e) => setLog(e.currentTarget.checked)} />
             Log scale
           </label>
-          {readAt(run, at, value?.start_time)}
+          {asOf(run, value?.elapsed_sec)}
         </div>
         {d && d.count > 0 ? (
           <Heatmap
@@ -242,7 +242,7 @@ function charts(s: Timeseries, store: RunStore, sample: Samples["sample"] | unde
       lines: [
         ...line("in flight on average", "blue", of("in_flight", "avg"), { fill: true }),
         ...line("limit", "grey", of("concurrency_limit", "max"), { dash: true }),
-        ...line("waiting", "orange", of("backlog", "max")),
+        ...line("waiting to be sent", "orange", of("backlog", "max")),
       ],
     },
     ...server,
@@ -280,7 +280,7 @@ function ofServer(s: Timeseries, of: Record<string, Column>): Chart[] {
       title: "Key-value cache of the server",
       unit: "% in use",
       lines: line("in use", "blue", percent(of.kv_usage), { ...joined, fill: true }),
-      marks: [{ label: "full", value: 95, color: "pink" }],
+      marks: [{ label: "counts as full, 95 %", value: 95, color: "pink" }],
     },
     {
       title: "Prefix cache of the server",

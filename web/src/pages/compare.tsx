@@ -237,7 +237,7 @@ function Deltas({ of }: { of: Comparison }): JSX.Element {
         {all ? "Show the main metrics" : "Show all metrics"}
       </button>
       <p class="muted">
-        Hover over a value to see its 95 % confidence interval within the run.
+        Hover over a value, or tap it, to see its 95 % confidence interval within the run.
         {rows.some((r) => r.statistic.values.some((v) => v.unsupported)) && ` * ${few}.`}
       </p>
     </Card>

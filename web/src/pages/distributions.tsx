@@ -12,7 +12,7 @@ import { exact, few, type Quantile } from "../state/doubt";
 import type { RunStore } from "../state/run";
 import { phaseQuery } from "../state/scope";
 import { Lazily, useReading } from "../ui/lazy";
-import { ErrorText, readAt } from "../ui/parts";
+import { asOf, ErrorText } from "../ui/parts";
 import "./distributions.css";
 
 type Body = Schemas["wire.Distributions"];
@@ -48,7 +48,7 @@ function Part({ store, run }: { store: RunStore; run: Run }): JSX.Element {
       <div class="row between">
         <h2>Distributions</h2>
         <div class="row">
-          {readAt(run, read.at, read.value?.start_time)}
+          {asOf(run, read.value?.elapsed_sec)}
           <label>
             Metric
             <select value={metric} onChange={(e) => setMetric(e.currentTarget.value)}>
@@ -198,6 +198,7 @@ function Scatters({ run, log }: { run: Run; log: boolean }): JSX.Element | null 
       <div class="row between part">
         <h3>Single requests</h3>
         <div class="row">
+          {asOf(run, value.elapsed_sec)}
           {run.streaming && choose("Time to first token against", first, setFirst)}
           {choose("Request latency against", second, setSecond)}
         </div>

@@ -149,7 +149,7 @@ function Notes({
       ))}
       {unsure && <p class="muted">* {few}.</p>}
       {tags.some((tag) => lopsided(metrics[tag])) && <p class="muted">† {lopsidedText}.</p>}
-      {intervals && <p class="muted">Hover over a number to see its 95 % confidence interval.</p>}
+      {intervals && <p class="muted">Hover over a number, or tap it, to see its 95 % confidence interval.</p>}
     </>
   );
 }

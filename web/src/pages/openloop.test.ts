@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Stats } from "../api/client";
-import { attained, attainedText } from "./openloop";
+import { attained, attainedText, goodText } from "./openloop";
 
 const stats = (avg: number) => ({ avg }) as Stats;
 
@@ -32,4 +32,11 @@ test("requests that failed count as missed objectives, which the sentence says",
     "of the requests met the objective of single requests: 9 of 10.",
   );
   expect(attainedText(3, {})).toBe("of the requests met all 3 objectives of single requests.");
+});
+
+test("the share of good requests says whether failed ones are in it", () => {
+  const metrics = { good_request_fraction: stats(0.93), error_request_count: stats(26) };
+  expect(goodText(metrics)).toBe("93.0 % of the requests, failed ones included, met all objectives");
+  expect(goodText({ good_request_fraction: stats(0.93) })).toBe("93.0 % of the requests met all objectives");
+  expect(goodText({})).toBe("requests that met all objectives");
 });

@@ -43,11 +43,7 @@ export function OpenLoop({ run, store }: { run: Run; store: RunStore }): JSX.Ele
           note={s.saturated ? share(s.achieved_rate_per_sec) : "succeeded, over the whole phase"}
           bad={s.saturated}
         />
-        <Tile
-          label="Most in flight or waiting"
-          value={format.count(s.backlog_max)}
-          note="due and not returned, at one time"
-        />
+        <Tile label="Largest backlog" value={format.count(s.backlog_max)} note="in flight or waiting to be sent" />
         <Tile
           label="Without an answer"
           value={format.count(s.cut_requests + s.dropped_requests)}
@@ -147,6 +143,14 @@ export function attainedText(objectives: number, metrics: Record<string, Stats>)
   const failed = metrics.error_request_count?.avg ?? 0;
   const missed = failed === 0 ? "" : `; ${format.count(failed)} failed, which counts as missed`;
   return `${text}: ${format.count(good)} of ${format.count(succeeded + failed)}${missed}.`;
+}
+
+/** goodText says which share of the requests was good. The requests per second beside it are those that succeeded. */
+export function goodText(metrics: Record<string, Stats>): string {
+  const share = metrics.good_request_fraction?.avg;
+  if (share === undefined || share === null) return "requests that met all objectives";
+  const failed = metrics.error_request_count?.avg ?? 0;
+  return `${format.percent(share)} of the requests${failed > 0 ? ", failed ones included," : ""} met all objectives`;
 }
 
 /** Attainment shows which objective of single requests was missed how often. */

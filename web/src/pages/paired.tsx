@@ -9,7 +9,7 @@ import { link } from "../router";
 import { change, interval, verdictWords } from "../state/judgement";
 import { metricName } from "../state/sweep";
 import { useReading } from "../ui/lazy";
-import { Card, readAt } from "../ui/parts";
+import { Card } from "../ui/parts";
 import "./compare.css";
 import "./sweep.css";
 
@@ -19,12 +19,12 @@ type Metric = Schemas["results.PairedMetric"];
 type Side = Schemas["results.PairedSide"];
 
 export function PairedAnswer({ run, live }: { run: Run; live: boolean }): JSX.Element | null {
-  const { value: answer, at } = useReading<Answer>(`api/runs/${run.id}/answer`, live);
+  const { value: answer } = useReading<Answer>(`api/runs/${run.id}/answer`, live);
   if (!answer?.paired) return null;
   const p = answer.paired;
   return (
     <>
-      <Card title={answer.final ? "Answer" : "Answer so far"} beside={readAt(run, at)} class="answer judgement paired">
+      <Card title={answer.final ? "Answer" : "Answer so far"} class="answer judgement paired">
         <p class="headline">
           <span class={"pill verdict-" + answer.verdict}>{verdictWords[answer.verdict]}</span>
           <strong>{answer.sentences[0]}</strong>
@@ -156,9 +156,9 @@ function Course({ of: p }: { of: Paired }): JSX.Element | null {
         ))}
       </div>
       <p class="muted">
-        Dots are single blocks of time, at their ends; the line is the change from A to B by all blocks so far, dashed
-        lines are its interval. B is better or worse once the interval excludes 0, and equivalent once it lies within
-        the margin.
+        Dots are single blocks of time, at their ends; the line is the change from A to B by all blocks so far, the
+        dotted and the dashed line are the low and the high end of its interval. B is better or worse once the interval
+        excludes 0, and equivalent once it lies within the margin.
       </p>
     </section>
   );
@@ -174,7 +174,7 @@ export function picture(p: Paired, m: Metric) {
   const low = soFar.map((s) => s?.low ?? null);
   if (low.some((v) => v !== null)) {
     lines.push(
-      { label: "low", color: "blue", values: low, dash: true, last: true },
+      { label: "low", color: "blue", values: low, dash: "dots", last: true },
       { label: "high", color: "blue", values: soFar.map((s) => s?.high ?? null), dash: true, last: true },
     );
   }

@@ -173,7 +173,7 @@ test("an open loop has what was asked and served, the backlog, and latencies fro
     "Offered 11.9 req/s",
     "Sent 8.20 req/s",
     "Served 8.00 req/s",
-    "Most in flight",
+    "Largest backlog 128",
     "Without an answer",
   ]);
   expect(text(part)).toContain("128");

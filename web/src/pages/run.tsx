@@ -12,6 +12,7 @@ import { barOf, inOrder, measured, totals } from "../state/scope";
 import { useReading } from "../ui/lazy";
 import {
   Action,
+  asOf,
   Card,
   ClientPill,
   Copy,
@@ -19,7 +20,6 @@ import {
   lasted,
   load,
   Missing,
-  readAt,
   StatePill,
   Tile,
   VerdictPill,
@@ -32,7 +32,7 @@ import { Edit } from "./edit";
 import { GPUs } from "./gpus";
 import { Percentiles } from "./metrics";
 import { Network } from "./network";
-import { Attainment, OpenLoop } from "./openloop";
+import { Attainment, goodText, OpenLoop } from "./openloop";
 import { Server, Spans } from "./server";
 import { Slowest } from "./slowest";
 import { Speculation } from "./speculation";
@@ -332,7 +332,6 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const spread = (tag: string) =>
     withheld[tag] ? "see the metrics below" : `p90 ${marked(m[tag], "p90")} · p99 ${marked(m[tag], "p99")}`;
   const goodput = m.goodput?.avg ?? (scope === null ? run.summary?.goodput_per_sec : undefined);
-  const share = m.good_request_fraction?.avg;
   const doubt = (tag: string, unit?: string) => doubtOf(run.client, tag, unit);
   return (
     <section class="tiles" aria-label={"Key figures of " + (scope ?? measured(inOrder(store.progress.value)))}>
@@ -344,17 +343,7 @@ function Tiles({ store, run }: { store: RunStore; run: Run }): JSX.Element {
         doubt={doubt("request_throughput", "requests/sec")}
       />
       {goodput !== undefined && goodput !== null && (
-        <Tile
-          label="Goodput"
-          value={format.number(goodput)}
-          unit="req/s"
-          doubt={doubt("goodput")}
-          note={
-            share === undefined || share === null
-              ? "requests that met all objectives"
-              : `${format.percent(share)} of the requests met all objectives`
-          }
-        />
+        <Tile label="Goodput" value={format.number(goodput)} unit="req/s" doubt={doubt("goodput")} note={goodText(m)} />
       )}
       <Tile
         label="Output"
@@ -441,7 +430,7 @@ function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   const failed = totals(store.progress.value, scope, run.summary).failed;
   const over = ended(run.state);
   const path = failed > 0 ? `api/runs/${run.id}/errors` : null;
-  const { value, at } = useReading<Schemas["wire.Errors"]>(path, !over);
+  const { value } = useReading<Schemas["wire.Errors"]>(path, !over);
   const record = store.record();
   const ofPhase = record?.error_summary.map((e) => ({
     class: e.error_details.class,
@@ -450,7 +439,7 @@ function Errors({ store, run }: { store: RunStore; run: Run }): JSX.Element {
   }));
   const shown = scope === null ? (value?.items ?? []) : (ofPhase ?? []);
   return (
-    <Card title="Errors" beside={scope === null && readAt(run, at, store.series.value?.start_time ?? undefined)}>
+    <Card title="Errors" beside={scope === null && asOf(run, value?.elapsed_sec)}>
       {failed === 0 ? (
         <p class="empty">{over && run.error ? "No request failed; see the error above." : "No request failed."}</p>
       ) : (

@@ -122,6 +122,33 @@ test("one chosen run asks for another, two lead to their comparison", async () =
   );
 });
 
+test("marks in the list are explained below it, if there are any", async () => {
+  const p99 = "time_to_first_token_p99_ms";
+  const few = { request_throughput_per_sec: 5, [p99]: 12.34, unsupported_percentiles: [p99] };
+  const reasons = [{ level: "invalid", message: "off by 136 ms", concerns: ["time_to_first_token"] }];
+  const page = open([run("one", "completed", { summary: { request_throughput_per_sec: 5 } })]);
+  await eventually(() => expect(page.querySelectorAll(".runs tbody tr")).toHaveLength(1));
+  expect(page.querySelector(".marks")).toBeNull();
+  const one = run("one", "completed", { summary: few });
+  list.value = { ...list.value!, items: [one] as never };
+  await eventually(() => expect(text(page.querySelector(".marks"))).toMatch(/^\* Too few requests: .* percentile\.$/));
+  const client = { verdict: "invalid", reasons };
+  list.value = { ...list.value!, items: [{ ...one, client }, run("two", "completed", { client })] as never };
+  await eventually(() =>
+    expect(text(page.querySelector(".marks"))).toContain("Struck out: the load generator distorted it."),
+  );
+  expect([...page.querySelectorAll(".runs s")].map(text)).toEqual(["12.3*"]);
+});
+
+test("a run that has not started says when it was submitted, one that has how long it took", async () => {
+  const started = { started_at: "2026-05-04T10:10:00Z", ended_at: "2026-05-04T10:10:30Z" };
+  const page = open([run("one", "cancelled"), run("two", "completed", started)]);
+  await eventually(() => expect(page.querySelectorAll(".runs tbody tr")).toHaveLength(2));
+  const cells = [...page.querySelectorAll(".runs td.started")].map(text);
+  expect(cells[0]).toMatch(/^not started submitted May/);
+  expect(cells[1]).toMatch(/^May .* 30\.0 s$/);
+});
+
 test("the numbers of the list are chosen by their reader", async () => {
   const summary = { request_throughput_per_sec: 5, time_to_first_token_p99_ms: 12.34, goodput_per_sec: 3 };
   const page = open([run("one", "completed", { summary })]);

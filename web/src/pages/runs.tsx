@@ -407,6 +407,7 @@ function Table({ runs }: { runs: Run[] }): JSX.Element {
           <tbody>{rows}</tbody>
         </table>
       )}
+      <Legend runs={runs} numbers={numbers} />
     </div>
   );
 }
@@ -484,9 +485,11 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
           {run.models.map(format.model).join(", ")}
         </span>
       </td>
-      <td class="started" title={run.started_at ?? ""}>
-        {format.date(run.started_at ?? run.created_at)}
-        <span class="sub">{format.seconds(lasted(run))}</span>
+      <td class="started" title={run.started_at ?? run.created_at}>
+        {run.started_at ? format.date(run.started_at) : "not started"}
+        <span class="sub">
+          {run.started_at ? format.seconds(lasted(run)) : "submitted " + format.date(run.created_at)}
+        </span>
       </td>
       <td class="count" data-label={run.kind === "sweep" ? "Runs" : "Succeeded"}>
         {run.kind === "sweep" ? `${format.count(run.progress?.cells_total)} runs` : format.count(counts.succeeded)}
@@ -510,12 +513,29 @@ function Row({ run, numbers }: { run: Run; numbers: Column[] }): JSX.Element {
   );
 }
 
+/** doubted is the reason to doubt a number of a run, if there is a number. */
+function doubted(run: Run, of: Column) {
+  if (!of.metric || (run.summary?.[of.key] ?? null) === null) return undefined;
+  return doubtOf(run.client, of.metric[0], of.high ? "/sec" : undefined);
+}
+
+/** Legend explains the marks of the numbers that are shown. */
+function Legend({ runs, numbers }: { runs: Run[]; numbers: Column[] }): JSX.Element | null {
+  const any = (marked: (run: Run, of: Column) => boolean) => runs.some((run) => numbers.some((of) => marked(run, of)));
+  const parts = [
+    any((run, of) => cell(run.summary, of).endsWith("*")) && `* ${few}.`,
+    any((run, of) => doubted(run, of)?.level === "invalid") && "Struck out: the load generator distorted it.",
+  ];
+  const text = parts.filter(Boolean).join(" ");
+  return text ? <p class="muted marks">{text}</p> : null;
+}
+
 /** figure is a number of a run in the list, struck out if the load generator distorted it. It is no component: a list
  * has hundreds of numbers, and each component has a state of its own. */
 function figure(run: Run, of: Column): JSX.Element {
   const text = cell(run.summary, of);
-  const doubt = of.metric && doubtOf(run.client, of.metric[0], of.high ? "/sec" : undefined);
-  if (doubt?.level === "invalid" && text !== format.absent) return <s title={doubt.message}>{text}</s>;
+  const doubt = doubted(run, of);
+  if (doubt?.level === "invalid") return <s title={doubt.message}>{text}</s>;
   return <span title={doubt?.message ?? (text.endsWith("*") ? few : undefined)}>{text}</span>;
 }
 

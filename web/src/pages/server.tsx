@@ -172,8 +172,8 @@ function TimeBudget({ of }: { of: Budget }): JSX.Element {
 }
 
 const levels: [name: string, text: string][] = [
-  ["running", "Running requests"],
-  ["waiting", "Waiting requests"],
+  ["running", "Running in the server"],
+  ["waiting", "Waiting in the server"],
   ["kv_usage", "KV cache in use"],
 ];
 

@@ -7,27 +7,28 @@ import { Timeline } from "../charts/timeline";
 import * as format from "../format";
 import { duration } from "../format";
 import { Lazily, useReading } from "../ui/lazy";
-import { Card, Copy, ErrorText, readAt } from "../ui/parts";
+import { asOf, Card, Copy, ErrorText } from "../ui/parts";
 
 type Samples = Schemas["wire.Samples"];
 type Slow = Schemas["wire.SlowRequest"];
 type By = keyof Samples["slowest"];
 
 export function Slowest({ run }: { run: Run }): JSX.Element {
-  const [{ at, from }, setRead] = useState<{ at: number; from: string | null }>({ at: 0, from: null });
+  const [elapsed, setElapsed] = useState<number | null>(null);
   return (
-    <Card title="Slowest requests" beside={readAt(run, at, from)}>
-      <Lazily>{() => <Part run={run} read={(at, from) => setRead({ at, from })} />}</Lazily>
+    <Card title="Slowest requests" beside={asOf(run, elapsed)}>
+      <Lazily>{() => <Part run={run} setElapsed={setElapsed} />}</Lazily>
     </Card>
   );
 }
 
-function Part({ run, read }: { run: Run; read: (at: number, from: string | null) => void }): JSX.Element {
+function Part({ run, setElapsed }: { run: Run; setElapsed: (v: number | null) => void }): JSX.Element {
   const [by, setBy] = useState<By>("request_latency");
   const [open, setOpen] = useState<string | null>(null);
   const live = !ended(run.state);
-  const { value, at, error } = useReading<Samples>(`api/runs/${run.id}/samples`, live);
-  useEffect(() => read(at, value?.start_time ?? null), [at]);
+  const { value, error } = useReading<Samples>(`api/runs/${run.id}/samples`, live);
+  const elapsed = value?.elapsed_sec ?? null;
+  useEffect(() => setElapsed(elapsed), [elapsed]);
   if (!value) return error ? <ErrorText error={error} /> : <p class="empty">Loading …</p>;
   const list = value.slowest[by];
   return (

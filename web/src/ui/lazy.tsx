@@ -60,8 +60,6 @@ const readEvery = 5000,
 interface Reading<T> {
   path: string | null;
   value: T | null;
-  /** when the value was read, in milliseconds since 1970; 0 = not yet */
-  at: number;
   error: unknown;
 }
 
@@ -79,7 +77,7 @@ function ask<T>(path: string): Promise<T> {
 /** useReading reads a path of the API, again and again while live, and once more at the end.
  * What was read stays until the next answer is there. Without a path it reads nothing. */
 export function useReading<T>(path: string | null, live: boolean): Omit<Reading<T>, "path"> {
-  const [state, setState] = useState<Reading<T>>({ path, value: null, at: 0, error: null });
+  const [state, setState] = useState<Reading<T>>({ path, value: null, error: null });
   useEffect(() => {
     if (path === null) return;
     let over = false;
@@ -89,7 +87,7 @@ export function useReading<T>(path: string | null, live: boolean): Omit<Reading<
       if (!document.hidden) {
         await ask<T>(path).then(
           (value) => {
-            if (!over) setState({ path, value, at: Date.now(), error: null });
+            if (!over) setState({ path, value, error: null });
           },
           (error: unknown) => {
             if (!over) setState((s) => ({ ...s, path, error }));

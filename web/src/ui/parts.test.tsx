@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Run } from "../api/client";
 import { show, text } from "../testing/page";
-import { asOf, load, loadLines, readAt } from "./parts";
+import { asOf, load, loadLines } from "./parts";
 
 const run = (more: object) => ({ state: "running", started_at: "2026-05-04T00:00:00Z", ...more }) as unknown as Run;
 
@@ -21,12 +21,9 @@ test("the load of a run is that of all its phases, in lists too, where single on
   expect(loadLines(run({ concurrency: 4 }))).toEqual(["4 concurrent"]);
 });
 
-test("a part of a live page says when it was read, on the axis of its own times, or of which moment it is", () => {
-  const at = Date.parse("2026-05-04T00:00:30Z");
-  expect(text(show(readAt(run({}), at)))).toBe("read at 30.0 s");
-  expect(text(show(readAt(run({}), at, "2026-05-04T00:00:02Z")))).toBe("read at 28.0 s");
+test("a part of a live page says of which moment it is", () => {
   expect(text(show(asOf(run({}), 27.4)))).toBe("as of 27.4 s");
-  for (const none of [readAt(run({}), 0), readAt(run({ state: "completed" }), at), asOf(run({}), undefined)]) {
+  for (const none of [asOf(run({ state: "completed" }), 27.4), asOf(run({}), undefined), asOf(run({}), null)]) {
     expect(none).toBeNull();
   }
 });

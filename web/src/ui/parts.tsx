@@ -83,16 +83,9 @@ export function Mean({ of: e }: { of: Schemas["results.Estimate"] | null }): JSX
   return e.distorted ? <s title="The load generator distorted it">{text}</s> : text;
 }
 
-/** readAt says when a part of a live page was read, in the time of the run: its parts are not of one moment. from is
- * 0 s of the times in the part. */
-export function readAt(run: Run, at: number, from = run.started_at): JSX.Element | null {
-  if (ended(run.state) || embedded || !from || !at) return null;
-  const since = (at - Date.parse(from)) / 1000;
-  return since > 0 ? <span class="muted">read at {format.seconds(since)}</span> : null;
-}
-
-/** asOf says of which moment the numbers of a part of a live page are. */
-export function asOf(run: Run, elapsed: number | undefined): JSX.Element | null {
+/** asOf says of which moment the numbers of a part of a live page are, in seconds from the start of the run: its parts
+ * are not all of the same. */
+export function asOf(run: Run, elapsed: number | null | undefined): JSX.Element | null {
   if (ended(run.state) || embedded || !elapsed) return null;
   return <span class="muted">as of {format.seconds(elapsed)}</span>;
 }
