@@ -70,7 +70,7 @@ func openFleet(ctx context.Context, o BusOptions, version string, log zerolog.Lo
 			return nil, err
 		}
 		if joins.Exposed() {
-			f.warned = warnExposed(log, "records and results")
+			f.warned = warnExposed(ctx, log, "records and results")
 		}
 	case o.Listen != "":
 		listens := broker.ServerOptions{
@@ -85,7 +85,7 @@ func openFleet(ctx context.Context, o BusOptions, version string, log zerolog.Lo
 			return nil, fmt.Errorf("connect to the bus: %w", err)
 		}
 		if listens.Exposed() {
-			f.warned = warnExposed(log, "tokens, and with them documents, records and results")
+			f.warned = warnExposed(ctx, log, "tokens, and with them documents, records and results")
 		}
 	default:
 		return nil, nil //nolint:nilnil // without a bus there is no fleet, which is no error
@@ -98,8 +98,8 @@ func openFleet(ctx context.Context, o BusOptions, version string, log zerolog.Lo
 const warnEvery = time.Hour
 
 // warnExposed logs what others can read on the bus, now and from time to time until stop is called.
-func warnExposed(log zerolog.Logger, what string) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+func warnExposed(ctx context.Context, log zerolog.Logger, what string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var ending sync.WaitGroup
 	ending.Go(func() {
 		tick := time.NewTicker(warnEvery)
@@ -284,7 +284,7 @@ func (o *WorkerOptions) connect(ctx context.Context, id string) (b bus.Bus, disc
 	}
 	quiet := func() {}
 	if joins.Exposed() {
-		quiet = warnExposed(o.Log, exposed)
+		quiet = warnExposed(ctx, o.Log, exposed)
 	}
 	return connection, func() {
 		quiet()

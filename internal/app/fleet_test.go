@@ -14,7 +14,7 @@ import (
 func TestWarnExposed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		stop := warnExposed(zerolog.New(&out), "records")
+		stop := warnExposed(t.Context(), zerolog.New(&out), "records")
 		time.Sleep(2*time.Hour + 30*time.Minute)
 		stop()
 		time.Sleep(3 * time.Hour)
