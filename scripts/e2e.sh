@@ -268,8 +268,8 @@ stage_sdk() {
     --enable-request-id-headers --served-model-name NousResearch/Meta-Llama-3-8B-Instruct
   eventually 20 test -s "$work/strict.port"
   strict=http://127.0.0.1:$(<"$work/strict.port")
-  timeout 90 "$python" "$here/e2e_sdk.py" "$target" "$strict"
-  timeout 60 "$python" "$here/e2e_sdk_more.py" "$target"
+  observed sdk timeout 90 "$python" "$here/e2e_sdk.py" "$target" "$strict"
+  observed sdk-more timeout 60 "$python" "$here/e2e_sdk_more.py" "$target"
 
   command -v npm >/dev/null || fetch nodejs npm || { lacking npm; return; }
   mkdir "$work/node"
@@ -277,7 +277,7 @@ stage_sdk() {
   (cd "$work/node" && npm install --silent --no-audit --no-fund openai@6.49.0) >"$work/npm.log" 2>&1 ||
     { lacking "the SDK for JavaScript"; return; }
   cp "$here/e2e_sdk.mjs" "$work/node/"
-  timeout 90 node "$work/node/e2e_sdk.mjs" "$target"
+  observed sdk-node timeout 90 node "$work/node/e2e_sdk.mjs" "$target"
 }
 
 # The commands of the documentation, as a reader would paste them: they mostly wait, so two
@@ -301,7 +301,7 @@ stage_workloads() {
 # vLLM's own routes, by curl.
 stage_vllm() {
   command -v jq >/dev/null || fetch jq || { lacking jq; return; }
-  timeout 300 "$here/e2e_vllm.sh" "$target"
+  observed vllm timeout 300 "$here/e2e_vllm.sh" "$target"
 }
 
 # The dashboard in a real browser.
@@ -337,11 +337,11 @@ END
   # Mostly waits, at another daemon.
   background markup timeout 200 node "$work/browser/e2e_markup.mjs" "$api" "$chromium" "$work"
   local markup=${pids[-1]}
-  timeout 300 node "$work/browser/e2e_browser.mjs" "http://127.0.0.1:$(<"$work/page.port")" "$target" "$chromium" "$work/screenshots" "$work/restart"
+  observed browser timeout 300 node "$work/browser/e2e_browser.mjs" "http://127.0.0.1:$(<"$work/page.port")" "$target" "$chromium" "$work/screenshots" "$work/restart"
   kill "$(<"$work/page.pid")"
   wait "$markup" || die "markup: $(tail -n 20 "$work/markup.log")"
   # Pictures are kept where one can look at them.
-  LOOKS=$here/looks timeout 300 node "$work/browser/looks.mjs" check "$chromium" "${TMPDIR:-/tmp}/looks"
+  LOOKS=$here/looks observed looks timeout 300 node "$work/browser/looks.mjs" check "$chromium" "${TMPDIR:-/tmp}/looks"
 
   # With tokens and TLS.
   command -v openssl >/dev/null || fetch openssl || { lacking openssl; return; }
@@ -353,7 +353,14 @@ END
     --token-file "$work/tokens" --tls-cert "$work/cert.pem" --tls-key "$work/key.pem"
   eventually 20 "$bin" healthcheck --port-file "$work/guarded.port" --tls-cert "$work/cert.pem"
   cp "$here/e2e_login.mjs" "$work/browser/"
-  TOKEN=$TOKEN timeout 90 node "$work/browser/e2e_login.mjs" "https://localhost:$(<"$work/guarded.port")" "$chromium"
+  TOKEN=$TOKEN observed login timeout 90 node "$work/browser/e2e_login.mjs" "https://localhost:$(<"$work/guarded.port")" "$chromium"
+}
+
+# observed NAME COMMAND…: prints the output of a command, whose end the clean-up prints again if it fails.
+observed() {
+  local log=$work/$1.log
+  shift
+  "$@" 2>&1 | tee "$log" || die "$(tail -n 30 "$log")"
 }
 
 # listens FILE: the file has the port of a daemon.
