@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/cluster/message"
 	"aiperfd/internal/cluster/sealed"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/run"
 )
 
@@ -81,6 +82,10 @@ type member struct {
 	lanes  int            // of the task
 	drain  bool           // it gets no further run
 	gone   bool           // it was reported as lost
+
+	seconds []series.Window // of the task, since the last look
+	second  int64           // number of the last one
+	latest  time.Duration   // when it began
 
 	worst time.Duration // largest error of its clock during the task; <0 = it was unknown
 }
@@ -261,6 +266,7 @@ func (c *Controller) acknowledge(id string, b *message.Beat) *message.Ack {
 	if b.Sequence <= m.beat.Sequence {
 		return &message.Ack{} // an older one
 	}
+	m.takeSeconds(b)
 	m.beat = *b
 	defer c.notify()
 	if b.Draining { // its process ends
@@ -285,6 +291,18 @@ func (c *Controller) acknowledge(id string, b *message.Beat) *message.Ack {
 	}
 	m.done = b.Done
 	return &message.Ack{Cancel: t.cancel}
+}
+
+// takeSeconds takes the seconds of the task that were not there before.
+func (m *member) takeSeconds(b *message.Beat) {
+	if m.task != nil && m.task.run.ID == b.Run && m.lost == "" {
+		for i := range b.Seconds {
+			if s := &b.Seconds[i]; s.Number > m.second {
+				m.second, m.latest, m.seconds = s.Number, s.At, append(m.seconds, s.Window)
+			}
+		}
+	}
+	b.Seconds = nil
 }
 
 // start answers a worker that is ready for a phase.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -38,6 +39,7 @@ type task struct {
 	goOn      bool // without workers that are lost
 
 	starts map[int]*message.Start // by phase
+	begun  bool                   // a phase has begun, and not all have ended it
 	cancel *run.CancelRequest     // nil = the run goes on
 	fault  *run.Error             // why it is stopped; nil = nothing failed
 }
@@ -108,10 +110,11 @@ func (c *Controller) gather(ctx context.Context, f *engine.FleetRun) (*task, *ru
 			for i, own := range lane.Divide(t.weights) {
 				m := t.members[i]
 				m.task, m.ready, m.done, m.lost, m.worst = t, nil, nil, "", max(0, m.beat.ClockBound)
-				m.lanes = own.Len()
+				m.lanes, m.seconds, m.second, m.latest = own.Len(), nil, 0, 0
 				t.shares = append(t.shares, float64(m.lanes)/lane.Count)
 			}
 			c.mu.Unlock()
+			f.Gathered(t.clock)
 			return t, nil
 		}
 		c.mu.Unlock()
@@ -221,16 +224,22 @@ func (c *Controller) watch(ctx context.Context, t *task) {
 	for {
 		c.mu.Lock()
 		changed := c.changed
-		c.arm(t)
-		if !running && len(t.starts) > 0 {
-			running = true
-			t.run.Running()
-		}
+		phase, _ := c.ready(t)
 		over := c.over(t)
 		c.mu.Unlock()
-		if over {
+		switch {
+		case over:
 			c.look(t)
+			t.end(ctx)
 			return
+		case phase >= 0:
+			c.look(t)
+			t.end(ctx)
+			t.run.Ready(ctx)
+			if c.arm(t, phase) && !running {
+				running = true
+				t.run.Running()
+			}
 		}
 		select {
 		case <-changed:
@@ -249,28 +258,53 @@ func (c *Controller) watch(ctx context.Context, t *task) {
 	}
 }
 
-// arm decides when the next phase begins, with mu held: as soon as all workers are ready for it.
-func (c *Controller) arm(t *task) {
-	phase, first := -1, int64(0)
+// ready returns the phase that all workers are ready for, and the number of its first session, with mu held; -1 = there
+// is none, or the run is being stopped.
+func (c *Controller) ready(t *task) (phase int, first int64) {
+	phase = -1
 	for _, m := range t.members {
 		switch {
 		case m.lost != "" || m.done != nil:
 			continue
 		case m.ready == nil || t.starts[m.ready.Phase] != nil:
-			return
+			return -1, 0
 		case phase >= 0 && m.ready.Phase != phase:
-			return
+			return -1, 0
 		}
 		phase, first = m.ready.Phase, max(first, m.ready.After)
 	}
-	if phase < 0 || t.cancel != nil {
-		return
+	if t.cancel != nil {
+		return -1, 0
+	}
+	return phase, first
+}
+
+// arm decides when a phase begins; false = it does not, because not all workers are ready for it any more.
+func (c *Controller) arm(t *task, phase int) bool {
+	c.mu.Lock()
+	now, first := c.ready(t)
+	if now != phase {
+		c.mu.Unlock()
+		return false
 	}
 	lead := startLead
 	for _, m := range t.members {
 		lead = max(lead, 10*m.beat.RTT)
 	}
-	t.starts[phase] = &message.Start{At: c.now() + lead, First: first}
+	start := &message.Start{At: c.now() + lead, First: first}
+	t.starts[phase] = start
+	c.mu.Unlock()
+	t.begun = true
+	t.run.Begin(phase, t.clock.Offset(c.base.Add(start.At)))
+	return true
+}
+
+// end says that all workers have ended the phase that began last, if there is one.
+func (t *task) end(ctx context.Context) {
+	if t.begun {
+		t.begun = false
+		t.run.End(ctx)
+	}
 }
 
 // over reports whether all workers have ended, with mu held. It decides which are lost, and what follows.
@@ -322,8 +356,13 @@ func (c *Controller) look(t *task) {
 		live  [][]byte
 	}
 	phases := map[int]*state{}
+	look := &engine.FleetLook{Clock: t.clock, Latest: math.MaxInt64}
 	c.mu.Lock()
 	for _, m := range t.members {
+		if m.lost == "" && m.done == nil {
+			look.Latest = min(look.Latest, m.latest)
+		}
+		look.Seconds, m.seconds = append(look.Seconds, m.seconds...), nil
 		for i := range m.beat.Phases {
 			p := &m.beat.Phases[i]
 			at := p.Stats.Index
@@ -341,7 +380,9 @@ func (c *Controller) look(t *task) {
 		}
 	}
 	c.mu.Unlock()
-	var out []engine.FleetPhase
+	if look.Latest == math.MaxInt64 { // nobody goes on
+		look.Latest = 0
+	}
 	for at := range t.run.Plan.Phases {
 		s := phases[at]
 		if s == nil {
@@ -355,10 +396,11 @@ func (c *Controller) look(t *task) {
 			c.options.Log.Warn().Err(err).Msg("merge the metrics of workers")
 			continue
 		}
-		out = append(out, engine.FleetPhase{Stats: s.stats, Set: set})
+		look.Phases = append(look.Phases, engine.FleetPhase{Stats: s.stats, Set: set})
 	}
-	if len(out) > 0 {
-		t.run.Look(t.clock, out, c.states(t))
+	if len(look.Phases) > 0 {
+		look.Workers = c.states(t)
+		t.run.Look(look)
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/run"
 )
 
@@ -37,9 +39,27 @@ type FleetRun struct {
 	Cancelled <-chan struct{}
 	Cancel    func() run.CancelRequest
 	Status    func(text string) // what the run is waiting for; empty = it no longer waits
-	Running   func()            // is called when the load begins
+	// Gathered is called when the load generators are known, with the clock of the run.
+	Gathered func(clock bench.Clock)
+	// Ready is called when all load generators are ready for a phase, before its start is set. It may take some seconds.
+	Ready   func(ctx context.Context)
+	Running func() // is called when the load begins
+	// Begin is called when the start of a phase is set, which is soon.
+	Begin func(phase int, at time.Duration)
+	// End is called when all load generators have ended the phase that began last. It may take some seconds.
+	End func(ctx context.Context)
 	// Look takes the state of the load generators and of all phases that have begun, about once per second.
-	Look func(clock bench.Clock, phases []FleetPhase, workers []run.WorkerState)
+	Look func(*FleetLook)
+}
+
+// FleetLook is the state of a run on several load generators.
+type FleetLook struct {
+	Clock   bench.Clock
+	Phases  []FleetPhase
+	Workers []run.WorkerState
+	Seconds []series.Window // of all load generators, since the look before
+	// Latest is when the second begins that came last from the one that is furthest behind; 0 = it has told of none.
+	Latest time.Duration
 }
 
 // FleetPhase is the state of a phase at all load generators together.
@@ -57,7 +77,11 @@ type fleetRun struct {
 	env   *environment
 	began map[int]bool // phases that were announced
 	// workers are the load generators at the last look.
-	workers []run.WorkerState
+	workers  []run.WorkerState
+	last     bench.PhaseStats      // of the phase that began last, at the last look
+	servers  *collect.FleetServers // nil = the servers' metrics are not read
+	series   *series.Recorder      // nil = it cannot be written
+	warnings warnings
 }
 
 // executeFleet performs a run on several load generators.
@@ -70,9 +94,11 @@ func (j *job) executeFleet(ctx context.Context, env *environment) {
 	f := &fleetRun{job: j, env: env, began: map[int]bool{}}
 	stoppable, stop := context.WithCancel(ctx)
 	defer stop()
+	defer f.endObservers()
 	members, fault := j.engine.opts.Fleet.Perform(stoppable, &FleetRun{
 		ID: j.item.ID(), Document: j.plan.Document, Plan: j.plan, Dir: filepath.Join(env.dir, workersFolder),
 		Cancelled: j.cancels.requested, Cancel: j.cancels.current, Status: env.notify.status,
+		Gathered: f.observe, Ready: f.ready, Begin: f.begin, End: f.end,
 		Running: func() { j.enter(ctx, bench.StateRunning) }, Look: f.look,
 	})
 	if len(members) == 0 {
@@ -85,10 +111,72 @@ func (j *job) executeFleet(ctx context.Context, env *environment) {
 	}
 }
 
+// secondsSettle is after how many seconds a second of the time series does not wait for load generators that have not
+// told of it any more.
+const secondsSettle = 10
+
+// observe begins the time series, and to read the metrics of servers and accelerators if the plan asks for it: once for
+// all load generators.
+func (f *fleetRun) observe(clock bench.Clock) {
+	p, env := f.job.plan, f.env
+	var err error
+	f.series, err = series.Create(series.Options{
+		Path: filepath.Join(env.dir, series.File), Clock: clock, Settle: secondsSettle,
+	})
+	if err != nil {
+		f.warnings.add(collect.WarnSeries, err.Error())
+	}
+	env.live.series.Store(f.series)
+	to := startTelemetry(p, env, clock, collect.NewReadings(&collect.FileOptions{
+		Dir: env.dir, Plan: p, Reserve: env.opts.DiskReserve, Alarm: env.notify.alarm,
+	}), f.warnings.add)
+	if to != nil {
+		f.servers = collect.NewFleetServers(collect.ServerMetricsOptions{
+			To: to, Forced: env.cancel.forced, Apart: p.Document.Benchmark.Datasets[0].Apart(),
+		})
+	}
+}
+
+// ready observes the servers before a phase.
+func (f *fleetRun) ready(ctx context.Context) {
+	if len(f.began) == 0 {
+		measureIdle(ctx, f.job.plan, f.env)
+	}
+	f.servers.Ready(ctx)
+}
+
+// begin observes the start of a phase.
+func (f *fleetRun) begin(phase int, at time.Duration) {
+	f.last = bench.PhaseStats{Index: phase, Start: at}
+	p := &f.job.plan.Phases[phase]
+	f.servers.Begin(p, at)
+	if f.series != nil {
+		f.series.Begin(series.Phase{Index: p.Index, Name: p.Name, Kind: string(p.Kind), Start: at})
+	}
+}
+
+// end observes the servers after a phase.
+func (f *fleetRun) end(ctx context.Context) {
+	f.servers.End(ctx, &f.last)
+	if f.series != nil {
+		f.series.End(f.last.Index, max(f.last.Start, cmp.Or(f.last.RequestsEnd, f.last.LastUpdate)))
+	}
+}
+
+// endObservers ends the time series and the reading of the servers' metrics.
+func (f *fleetRun) endObservers() {
+	f.env.live.servers.Store(nil)
+	f.env.live.series.Store(nil)
+	f.servers.Close(f.warnings.add)
+	collect.CloseSeries(f.series, f.warnings.add)
+	f.servers, f.series = nil, nil
+}
+
 // look publishes the state of the run.
-func (f *fleetRun) look(clock bench.Clock, phases []FleetPhase, workers []run.WorkerState) {
+func (f *fleetRun) look(l *FleetLook) {
+	clock, phases := l.Clock, l.Phases
 	snap := f.env.shot()
-	snap.Workers, f.workers = workers, workers
+	snap.Workers, f.workers = l.Workers, l.Workers
 	events := []run.EventType{run.EventPhaseProgress}
 	last, now := 0, time.Duration(0)
 	var measured []report.Measured
@@ -98,6 +186,9 @@ func (f *fleetRun) look(clock bench.Clock, phases []FleetPhase, workers []run.Wo
 		m := report.Measured{Plan: p, Set: phases[i].Set, Stats: *s}
 		snap.Phases = append(snap.Phases, m.Public(clock))
 		now, last = max(now, s.LastUpdate), s.Index
+		if s.Index == f.last.Index {
+			f.last = *s
+		}
 		if p.Kind == bench.Profiling {
 			snap.Metrics, snap.MetricsAt = m.Set.Live(m.Stats, s.LastUpdate), clock.Wall(s.LastUpdate)
 			snap.Errors = m.Set.ErrorGroups()
@@ -111,6 +202,7 @@ func (f *fleetRun) look(clock bench.Clock, phases []FleetPhase, workers []run.Wo
 	if len(measured) > 0 {
 		events = append(events, run.EventMetrics)
 	}
+	f.lookAtSeconds(l)
 	snap.SetElapsed(now)
 	f.env.live.snapshot.Store(snap)
 	for _, e := range events {
@@ -118,9 +210,23 @@ func (f *fleetRun) look(clock bench.Clock, phases []FleetPhase, workers []run.Wo
 	}
 }
 
+// lookAtSeconds continues the time series.
+func (f *fleetRun) lookAtSeconds(l *FleetLook) {
+	if f.series == nil {
+		return
+	}
+	for i := range l.Seconds {
+		if err := f.series.Add(&l.Seconds[i]); err != nil {
+			f.env.notify.log.Warn().Err(err).Msg("a second of a load generator is left out")
+		}
+	}
+	f.series.Advance(l.Clock.Now(), l.Latest)
+}
+
 // conclude computes the results of the whole run from those of its parts.
 func (f *fleetRun) conclude(ctx context.Context, members []report.Member, fault *run.Error) error {
-	j, p := f.job, f.job.plan
+	j, p, servers := f.job, f.job.plan, f.servers
+	f.endObservers()
 	values := collect.NewValues(f.env.dir)
 	defer values.Close()
 	name := os.DevNull
@@ -133,7 +239,7 @@ func (f *fleetRun) conclude(ctx context.Context, members []report.Member, fault 
 	}
 	o, phases, err := report.ConcludeCluster(ctx, &report.ClusterInput{
 		Run: j.item.View(), Plan: p, Members: members, Records: records, Cancelled: j.cancels.cancelled(), Fault: fault,
-		Keep: values.Keep,
+		Keep: values.Keep, Servers: servers, Warnings: f.warnings,
 	})
 	if p.Files.Records {
 		err = errors.Join(err, records.Sync())

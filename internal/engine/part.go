@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/run"
 )
 
@@ -29,6 +30,8 @@ type Part interface {
 	// Show takes the state of a phase about once per second, and when all its records are in. It must not block, and
 	// does not keep the set.
 	Show(p *spec.Phase, stats *bench.PhaseStats, set *measure.Set)
+	// ShowSecond takes what happened in a second, a moment after it. It must not block.
+	ShowSecond(w series.Window)
 	// Ended takes what is known at the end of the run that its records do not tell.
 	Ended(e *report.Ending)
 }

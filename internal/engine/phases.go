@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric/measure"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/report"
 	"aiperfd/internal/run"
 )
@@ -46,7 +47,7 @@ func (x *execution) perform(ctx context.Context) *run.Error {
 	defer force(nil)
 	x.env.cancel.onForce(force)
 	all := x.prepared.plan.Phases
-	x.measureIdle(ctx)
+	measureIdle(ctx, x.prepared.plan, x.env)
 	x.awaitIdle(ctx)
 	for first := 0; first < len(all); {
 		after := first + 1
@@ -60,8 +61,13 @@ func (x *execution) perform(ctx context.Context) *run.Error {
 			return &run.Error{Code: run.CacheReset, Phase: all[first].Name, Message: x.env.secrets.String(err.Error())}
 		}
 		x.profileServers(ctx, &all[first], true)
-		if err := x.meet(ctx, &all[first]); err != nil {
+		met, err := x.meet(ctx, &all[first])
+		if err != nil {
 			return err
+		}
+		if !met {
+			x.profileServers(context.WithoutCancel(ctx), &all[first], false)
+			return nil
 		}
 		together := all[first:after]
 		if x.env.part != nil {
@@ -83,16 +89,16 @@ func (x *execution) perform(ctx context.Context) *run.Error {
 }
 
 // measureIdle measures the accelerators while nothing is sent, if the plan asks for it. A cancellation ends it.
-func (x *execution) measureIdle(ctx context.Context) {
-	length, servers := x.prepared.plan.GPUTelemetry.Idle, x.env.live.servers.Load()
+func measureIdle(ctx context.Context, p *plan.Plan, env *environment) {
+	length, servers := p.GPUTelemetry.Idle, env.live.servers.Load()
 	if length == 0 || servers == nil {
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	x.env.cancel.onCancel(stop)
-	defer x.env.cancel.onCancel(nil)
-	_ = announce(x.env.notify.status, "measuring the idle GPUs", func() error { // it has no error
+	env.cancel.onCancel(stop)
+	defer env.cancel.onCancel(nil)
+	_ = announce(env.notify.status, "measuring the idle GPUs", func() error { // it has no error
 		servers.MeasureIdle(ctx, length)
 		return nil
 	})
@@ -171,10 +177,10 @@ func (x *execution) performTogether(ctx context.Context, together []spec.Phase) 
 }
 
 // meet waits until the twin of the run, or the load generators that perform its other parts, are ready for a phase, too,
-// and agrees on its start. The error is nil if the run was cancelled meanwhile.
-func (x *execution) meet(ctx context.Context, p *spec.Phase) *run.Error {
+// and agrees on its start. ok is false, without an error, if the run was cancelled meanwhile.
+func (x *execution) meet(ctx context.Context, p *spec.Phase) (ok bool, fault *run.Error) {
 	if x.env.twin == nil && x.env.part == nil {
-		return nil
+		return true, nil
 	}
 	ctx, stop := context.WithTimeout(ctx, meetPatience)
 	defer stop()
@@ -194,15 +200,17 @@ func (x *execution) meet(ctx context.Context, p *spec.Phase) *run.Error {
 		})
 	}
 	switch {
-	case err == nil || x.env.cancel.stopping():
+	case err == nil:
+	case x.env.cancel.stopping():
+		return false, nil
 	case x.env.part != nil:
 		message := "the phase does not begin: " + x.env.secrets.String(err.Error())
-		return &run.Error{Code: run.WorkerLost, Phase: p.Name, Message: message}
+		return false, &run.Error{Code: run.WorkerLost, Phase: p.Name, Message: message}
 	default:
-		return &run.Error{Code: run.TwinFailed, Phase: p.Name, Message: "the other server is not measured: " + x.env.secrets.String(err.Error())}
+		return false, &run.Error{Code: run.TwinFailed, Phase: p.Name, Message: "the other server is not measured: " + x.env.secrets.String(err.Error())}
 	}
 	x.startAt = x.prepared.clock.Offset(start)
-	return nil
+	return true, nil
 }
 
 // meetPatience is how long a run waits for its twin, which prepares itself meanwhile.

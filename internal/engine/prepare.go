@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -237,10 +236,14 @@ func findCarried(p *plan.Plan, env *environment, to **collect.Carried) collect.R
 // recordSeries begins the time series of the run, which others can read from now on. It
 // is zero if there is no file for it, and the run goes on without one.
 func (x *prepared) recordSeries(env *environment) collect.RunObserver {
-	to, err := series.Create(series.Options{
+	o := series.Options{
 		Path: filepath.Join(env.dir, series.File), Clock: x.clock,
 		CPU: func() float64 { return env.live.process.read().CPUPercent },
-	})
+	}
+	if env.part != nil {
+		o.Closed = env.part.ShowSecond
+	}
+	to, err := series.Create(o)
 	if err != nil {
 		x.warnings.add(collect.WarnSeries, err.Error())
 		return collect.RunObserver{}
@@ -261,25 +264,40 @@ func (x *prepared) recordSamples(env *environment) collect.RunObserver {
 
 // readServerMetrics begins to read the metrics of servers and accelerators, if the plan asks for it.
 func (x *prepared) readServerMetrics(env *environment) collect.RunObserver {
-	m, g := &x.plan.ServerMetrics, &x.plan.GPUTelemetry
-	if !m.Reads() && !g.Reads() {
+	to := startTelemetry(x.plan, env, x.clock, &x.files.Readings, x.warnings.add)
+	if to == nil {
 		return collect.RunObserver{}
 	}
-	lines, err := x.files.ServerMetricsLines()
-	if err != nil {
-		x.warnings.add("server-metrics-incomplete", err.Error())
-	}
-	to := telemetry.Start(telemetry.Options{
-		Targets: slices.Concat(m.Targets, g.Targets), Discover: m.Discover, Transport: env.connections(x.plan, x.clock), Clock: x.clock, Period: m.Period, Slice: m.Slice,
-		Formats: m.Formats, Servers: m.Servers, Secrets: env.secrets, Log: env.notify.log, Lines: lines,
-		Devices: telemetry.DeviceOptions{Period: g.Period, Local: g.Local, Select: g.Devices, Extra: g.Extra, Lines: x.deviceLines()},
-	})
-	env.live.servers.Store(to)
 	return collect.NewServerMetrics(collect.ServerMetricsOptions{
 		To: to, Forced: env.cancel.forced, Apart: x.plan.Document.Benchmark.Datasets[0].Apart(),
 		Paths: x.paths,
 		Ended: func(s *diagnose.Server, d *gpu.Report) { x.server, x.devices = s, d },
 	})
+}
+
+// startTelemetry begins to read the metrics of servers and accelerators; nil = the plan does not ask for it.
+func startTelemetry(
+	p *plan.Plan, env *environment, clock bench.Clock, to *collect.Readings, warn func(code, detail string),
+) *telemetry.Recorder {
+	m, g := &p.ServerMetrics, &p.GPUTelemetry
+	if !m.Reads() && !g.Reads() {
+		return nil
+	}
+	lines, err := to.ServerMetricsLines()
+	if err != nil {
+		warn("server-metrics-incomplete", err.Error())
+	}
+	devices := telemetry.DeviceOptions{Period: g.Period, Local: g.Local, Select: g.Devices, Extra: g.Extra}
+	if g.Reads() {
+		devices.Lines = to.DeviceLines()
+	}
+	r := telemetry.Start(telemetry.Options{
+		Targets: slices.Concat(m.Targets, g.Targets), Discover: m.Discover, Transport: env.connections(p, clock),
+		Clock: clock, Period: m.Period, Slice: m.Slice, Formats: m.Formats, Servers: m.Servers,
+		Secrets: env.secrets, Log: env.notify.log, Lines: lines, Devices: devices,
+	})
+	env.live.servers.Store(r)
+	return r
 }
 
 // readPaths begins to keep what the kernel counts of the connections, if the document asks for it.
@@ -317,14 +335,6 @@ func (x *prepared) pathLoss(p *spec.Phase) func(last bool) *verdict.Path {
 			Received: all.Received, OutOfOrder: all.OutOfOrder,
 		}
 	}
-}
-
-// deviceLines returns where the readings of accelerators go; nil = none are read.
-func (x *prepared) deviceLines() io.WriteCloser {
-	if !x.plan.GPUTelemetry.Reads() {
-		return nil
-	}
-	return x.files.DeviceLines()
 }
 
 // openFiles writes the files of the user and starts what writes during the run.

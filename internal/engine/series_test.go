@@ -6,12 +6,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/cluster/bus"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/series"
@@ -85,6 +88,79 @@ benchmark:
 				}
 			}
 		}
+	})
+}
+
+// TestSeriesOfCluster: the series of a run on several load generators is what the records of all say, and so it is while
+// they send, also if messages are lost and doubled.
+func TestSeriesOfCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ttft, ttftErr := random.ParseDelay("lognormal:200ms:0.8")
+		itl, itlErr := random.ParseDelay("exp:30ms")
+		if ttftErr != nil || itlErr != nil {
+			t.Fatal(ttftErr, itlErr)
+		}
+		f := newFleet(t, mock.Options{TTFT: ttft, ITL: itl}, 3)
+		n := 0
+		var mu sync.Mutex
+		f.bus.Disturb(func(d bus.Delivery) []time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			if !strings.HasSuffix(d.Subject, ".beat") {
+				return []time.Duration{0}
+			}
+			switch n++; {
+			case n%11 == 0:
+				return nil
+			case n%5 == 0:
+				return []time.Duration{0, 30 * time.Millisecond}
+			}
+			return []time.Duration{0}
+		})
+		id := f.submit(`
+benchmark:
+  model: m
+  endpoint: {url: http://mock, streaming: true}
+  dataset: {type: synthetic, isl: 8, osl: {mean: 20, stddev: 10}}
+  tokenizer: {name: builtin}
+  cluster: {workers: 3}
+  phases:
+    - {name: warmup, type: concurrency, concurrency: 3, requests: 20, excludeFromResults: true}
+    - {name: profiling, type: poisson, rate: 15, duration: 30, concurrency: 40}
+`)
+		time.Sleep(30 * time.Second)
+		live := f.seriesOf(id, 1)
+		if n := len(live.Times); n < 12 || live.Phases[len(live.Phases)-1].End != nil {
+			t.Errorf("after 30 s the series has %d points and the phases %+v", n, live.Phases)
+		}
+		f.wait(id)
+		s, records := f.seriesOf(id, 1), f.records(id)
+		checkSeries(t, s, records)
+		for i := range live.Times {
+			for _, m := range []string{"requests_completed", "requests_failed", "requests_sent"} {
+				if a, b := column(live, m, "count")[i], column(s, m, "count")[i]; a != b && !(math.IsNaN(a) && math.IsNaN(b)) {
+					t.Errorf("%s at %d s was %v while the run was active, and is %v", m, i, a, b)
+				}
+			}
+		}
+		seconds, levels := 0.0, 0.0
+		for i := range records {
+			if l := &records[i]; l.Metadata.Phase == "profiling" {
+				seconds += float64(l.Metadata.EndNs-l.Metadata.StartNs) / 1e9
+			}
+		}
+		for i, level := range column(s, "in_flight", "avg") {
+			if float64(s.Times[i]) >= s.Phases[1].Start && !math.IsNaN(level) {
+				levels += level
+			}
+		}
+		if math.Abs(levels/seconds-1) > 0.05 {
+			t.Errorf("the requests in flight add up to %v s, and the latencies to %v s", levels, seconds)
+		}
+		if limit := column(s, "concurrency_limit", "max")[int(s.Phases[1].Start)+10]; limit != 40 {
+			t.Errorf("limit %v", limit)
+		}
+		f.end()
 	})
 }
 

@@ -60,71 +60,84 @@ func profilingPhase(t *testing.T, s *diagnose.Server) *diagnose.Phase {
 
 const streamedLoad = `tokenizer: {name: builtin}, dataset: {isl: 100, osl: 20, entries: 40}`
 
-// TestServerTruth compares what is said of a simulated server with what it knows of itself.
+// TestServerTruth compares what is said of a simulated server with what it knows of itself, after a run of one process
+// and after one of several load generators, which the controller observes.
 func TestServerTruth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, batching(nil), nil)
-		r := b.run(`{benchmark: {model: m, endpoint: {url: "http://mem", streaming: true}, ` + streamedLoad + `,
-			artifacts: {sliceDuration: 1}, serverMetrics: {formats: [json, csv, jsonl, parquet]},
-			phases: [{name: warmup, requests: 16, concurrency: 16}, {name: profiling, requests: 200, concurrency: 24}]}}`)
-		if r.State != bench.StateCompleted {
-			t.Fatalf("%v %+v", r.State, r.Error)
-		}
-		s := b.serverOf(r)
-		if len(s.Targets) != 1 || s.Targets[0].State != diagnose.OK || s.Targets[0].URL != "http://mem/metrics" || s.Targets[0].Servers[0] != "vLLM" {
-			t.Errorf("targets %+v", s.Targets)
-		}
-		truth := b.server.Truth()
-		truth = truth[len(truth)-200:]
-		var prompt, output, queue float64
-		for i := range truth {
-			prompt, output, queue = prompt+float64(truth[i].PromptTokens), output+float64(truth[i].OutputTokens), queue+truth[i].Batch.QueueMs
-		}
-		p := profilingPhase(t, s)
-		settled := func(name string, want float64) {
-			t.Helper()
-			if v := p.Value(name); v == nil || v.TotalSettled == nil || *v.TotalSettled != want {
-				t.Errorf("%s: %+v, want %v", name, v, want)
-			}
-		}
-		settled("requests", 200)
-		settled("prompt_tokens", prompt)
-		settled("generation_tokens", output)
-		if v := p.Value("queue_time"); v == nil || math.Abs(*v.Avg*1000-queue/200) > 1 {
-			t.Errorf("queue %+v, want %v ms", v, queue/200)
-		}
-		// Eight sequences run from the first step to the last ones.
-		if v := p.Value("running"); v == nil || *v.Avg < 7.6 || *v.Max != 8 {
-			t.Errorf("running %+v in %v", v, p.End.Sub(p.Start))
-		}
-		for _, c := range p.Checks {
-			if !c.Holds {
-				t.Errorf("check %+v", c)
-			}
-		}
-		if len(p.Checks) != 4 {
-			t.Errorf("%d checks", len(p.Checks))
-		}
-		budget := p.Budget
-		if budget == nil {
-			t.Fatal("no time budget")
-		}
-		sum := 0.0
-		for _, segment := range budget.Segments {
-			sum += segment.MS
-		}
-		if want := b.value(r.ID, "time_to_first_token", "avg"); math.Abs(sum-want) > 0.01*want {
-			t.Errorf("the segments add up to %v of %v ms", sum, want)
-		}
-		if left, ok := budget.Frontend(); !ok || left < 1.9 || left > 10 { // a request is seen at the next step
-			t.Errorf("frontend %v ms", left)
-		}
-		checkServerFiles(t, b.store.Dir(r.ID), output)
-		text, err := os.ReadFile(filepath.Join(b.store.Dir(r.ID), "profile_export_console.txt"))
-		if err != nil || !bytes.Contains(text, []byte("TTFT ")) || !bytes.Contains(text, []byte(": client 0.00, network and frontend ")) {
-			t.Errorf("console: %v\n%s", err, text)
-		}
+		o := batching(nil)
+		o.GPUs, o.GPURefresh = 1, 100*time.Millisecond
+		compareServerTruth(t, newBed(t, o, nil), "")
+		f := newFleet(t, o, 3)
+		compareServerTruth(t, f.bed, "cluster: {workers: 3}, ")
+		f.end()
 	})
+}
+
+func compareServerTruth(t *testing.T, b *bed, cluster string) {
+	t.Helper()
+	r := b.run(`{benchmark: {` + cluster + `model: m, endpoint: {url: "http://mem", streaming: true}, ` + streamedLoad + `,
+		artifacts: {sliceDuration: 1}, serverMetrics: {formats: [json, csv, jsonl, parquet]}, gpuTelemetry: "http://mem/dcgm",
+		phases: [{name: warmup, requests: 16, concurrency: 16}, {name: profiling, requests: 200, concurrency: 24}]}}`)
+	if r.State != bench.StateCompleted {
+		t.Fatalf("%v %+v", r.State, r.Error)
+	}
+	s := b.serverOf(r)
+	if len(s.Targets) != 1 || s.Targets[0].State != diagnose.OK || s.Targets[0].URL != "http://mem/metrics" || s.Targets[0].Servers[0] != "vLLM" {
+		t.Errorf("targets %+v", s.Targets)
+	}
+	truth := b.server.Truth()
+	truth = truth[len(truth)-200:]
+	var prompt, output, queue float64
+	for i := range truth {
+		prompt, output, queue = prompt+float64(truth[i].PromptTokens), output+float64(truth[i].OutputTokens), queue+truth[i].Batch.QueueMs
+	}
+	p := profilingPhase(t, s)
+	settled := func(name string, want float64) {
+		t.Helper()
+		if v := p.Value(name); v == nil || v.TotalSettled == nil || *v.TotalSettled != want {
+			t.Errorf("%s: %+v, want %v", name, v, want)
+		}
+	}
+	settled("requests", 200)
+	settled("prompt_tokens", prompt)
+	settled("generation_tokens", output)
+	if v := p.Value("queue_time"); v == nil || math.Abs(*v.Avg*1000-queue/200) > 1 {
+		t.Errorf("queue %+v, want %v ms", v, queue/200)
+	}
+	// Eight sequences run from the first step to the last ones.
+	if v := p.Value("running"); v == nil || *v.Avg < 7.6 || *v.Max != 8 {
+		t.Errorf("running %+v in %v", v, p.End.Sub(p.Start))
+	}
+	for _, c := range p.Checks {
+		if !c.Holds {
+			t.Errorf("check %+v", c)
+		}
+	}
+	if len(p.Checks) != 4 {
+		t.Errorf("%d checks", len(p.Checks))
+	}
+	budget := p.Budget
+	if budget == nil {
+		t.Fatal("no time budget")
+	}
+	sum := 0.0
+	for _, segment := range budget.Segments {
+		sum += segment.MS
+	}
+	if want := b.value(r.ID, "time_to_first_token", "avg"); math.Abs(sum-want) > 0.01*want {
+		t.Errorf("the segments add up to %v of %v ms", sum, want)
+	}
+	if left, ok := budget.Frontend(); !ok || left < 1.9 || left > 10 { // a request is seen at the next step
+		t.Errorf("frontend %v ms", left)
+	}
+	checkServerFiles(t, b.store.Dir(r.ID), output)
+	text, err := os.ReadFile(filepath.Join(b.store.Dir(r.ID), "profile_export_console.txt"))
+	if err != nil || !bytes.Contains(text, []byte("TTFT ")) || !bytes.Contains(text, []byte(": client 0.00, network and frontend ")) {
+		t.Errorf("console: %v\n%s", err, text)
+	}
+	if devices := b.devicesOf(r); len(devices.Phases) != 2 || len(devices.Phases[1].Devices) != 1 {
+		t.Errorf("accelerators: %+v", devices.Phases)
+	}
 }
 
 // serverMetricsSeries is a series in server_metrics_export.json.

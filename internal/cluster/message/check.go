@@ -20,12 +20,14 @@ const (
 	MaxPhases  = 128       // of a run
 	MaxFiles   = 1000      // of a part of a run
 	MaxChunk   = 512 << 10 // bytes of a part of a file
+	MaxSeconds = 120       // of a beat
 
-	maxLive   = 256 << 10 // bytes of the metrics of all phases
-	maxText   = 1024      // bytes of a short text
-	maxSmall  = 4 << 10   // bytes of a small message
-	maxName   = 255       // bytes of the name of a file
-	maxLabels = 32
+	maxLive    = 256 << 10 // bytes of the metrics of all phases
+	maxSeconds = 128 << 10 // bytes of all seconds of a beat
+	maxText    = 1024      // bytes of a short text
+	maxSmall   = 4 << 10   // bytes of a small message
+	maxName    = 255       // bytes of the name of a file
+	maxLabels  = 32
 )
 
 func (*Join) kind() kind    { return kind{"join", 32 << 10} }
@@ -160,6 +162,9 @@ func (b *Beat) check() error {
 	}
 	for i := range b.Phases[:min(len(b.Phases), MaxPhases)] {
 		rules = append(rules, isPhase(b.Phases[i].Stats.Index))
+	}
+	for i := range b.Seconds[:min(len(b.Seconds), MaxSeconds)] {
+		rules = append(rules, rule{b.Seconds[i].Number > 0, "number of a second", "above 0"})
 	}
 	if b.Done != nil {
 		rules = append(rules, b.Done.rules()...)

@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/cluster/sealed"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/run"
 )
 
@@ -88,11 +89,14 @@ type Beat struct {
 	RTT        time.Duration `json:"rtt"`
 	Draining   bool          `json:"draining,omitempty"` // it takes no further run
 
-	Run    string   `json:"run,omitempty"`    // that it performs; empty = it is idle
-	Status string   `json:"status,omitempty"` // of the run
-	Phases Phases   `json:"phases,omitempty"`
-	Done   *Done    `json:"done,omitempty"` // the run has ended
-	CPU    *float64 `json:"cpu_cores,omitempty"`
+	Run    string `json:"run,omitempty"`    // that it performs; empty = it is idle
+	Status string `json:"status,omitempty"` // of the run
+	Phases Phases `json:"phases,omitempty"`
+	// Seconds are those that the controller has not acknowledged, the oldest first.
+	Seconds Seconds `json:"seconds,omitempty"`
+	// Done says how the run has ended; nil = it has not, or there are further seconds.
+	Done *Done    `json:"done,omitempty"`
+	CPU  *float64 `json:"cpu_cores,omitempty"`
 }
 
 // Phase is the state of a phase.
@@ -121,6 +125,33 @@ func (p Phases) Bound() {
 		size -= len(p[i].Live)
 		p[i].Live = nil
 	}
+}
+
+// Second is what happened in a second of the run at the worker. A number that was there before means that it was sent
+// again.
+type Second struct {
+	Number int64 `json:"number"`
+	series.Window
+}
+
+// Seconds are at most MaxSeconds.
+type Seconds []Second
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Seconds) UnmarshalJSON(data []byte) (err error) {
+	*s, err = decodeList[Second](data, MaxSeconds, "seconds")
+	return err
+}
+
+// Fitting returns the first seconds, as many as a beat has room for.
+func (s Seconds) Fitting() Seconds {
+	size := 0
+	for i := range s {
+		if size += len(s[i].Data); size > maxSeconds || i == MaxSeconds {
+			return s[:i]
+		}
+	}
+	return s
 }
 
 // Done says how a part of a run has ended. Its files stay with the worker until they are released.

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/load/spec"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/series"
 )
 
 // Clock implements [engine.Part].
@@ -88,6 +89,19 @@ func (p *part) Show(of *spec.Phase, stats *bench.PhaseStats, set *measure.Set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.phases[of.Index] = message.Phase{Stats: *stats, Live: live}
+}
+
+// mostSeconds bounds the seconds that wait for a controller that does not answer: it takes the worker for lost before.
+const mostSeconds = 1200
+
+// ShowSecond implements [engine.Part].
+func (p *part) ShowSecond(s series.Window) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.number++
+	if len(p.seconds) < mostSeconds {
+		p.seconds = append(p.seconds, message.Second{Number: p.number, Window: s})
+	}
 }
 
 // Ended implements [engine.Part].

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -224,6 +225,7 @@ func (w *Worker) beat(ctx context.Context) error {
 	err := w.request(ctx, beatWait, bus.FromWorker(w.id, message.KindBeat), b, &ack)
 	if err == nil {
 		w.heard(sent)
+		part.acknowledged(b)
 	}
 	w.mu.Lock()
 	silent := time.Since(w.acked)
@@ -473,6 +475,9 @@ type part struct {
 	phases map[int]message.Phase // guarded by mu
 	ending message.Done          // guarded by mu
 	done   bool                  // guarded by mu
+	// seconds are those that the controller has not acknowledged, the oldest first.
+	seconds message.Seconds // guarded by mu
+	number  int64           // guarded by mu; of the last second
 }
 
 var _ engine.Part = (*part)(nil)
@@ -565,12 +570,24 @@ func (p *part) describe(ctx context.Context, b *message.Beat) {
 		}
 	}
 	b.Phases.Bound()
-	if p.done {
+	b.Seconds = p.seconds.Fitting()
+	if p.done && len(b.Seconds) == len(p.seconds) {
 		b.Done = &p.ending
 	}
 	if r, err := p.worker.options.Engine.Get(ctx, p.run); err == nil {
 		b.Status = r.StateReason
 	}
+}
+
+// acknowledged removes the seconds of a beat that the controller has answered.
+func (p *part) acknowledged(b *message.Beat) {
+	if p == nil || len(b.Seconds) == 0 {
+		return
+	}
+	last := b.Seconds[len(b.Seconds)-1].Number
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seconds = slices.DeleteFunc(slices.Clone(p.seconds), func(s message.Second) bool { return s.Number <= last })
 }
 
 // over reports whether there is no part, or it has ended.

@@ -229,14 +229,13 @@ func RemoveValues(dir string) {
 // Files are the files that a run writes while it is active. Safe for concurrent use
 // between OpenFiles and Close.
 type Files struct {
+	Readings
 	records recordFile[*bench.Record]
 	tables  recordFile[*bench.Record]
 	raws    recordFile[*export.Raw]
 	outputs recordFile[*bench.Record]
 	texts   outputFiles
 	values  Values
-	disk    *disk
-	plan    *plan.Plan
 
 	keep       export.RecordKeep
 	seen, kept atomic.Int64 // requests, if not all are kept
@@ -257,7 +256,9 @@ type FileOptions struct {
 // OpenFiles starts the writers of the record files of the plan. The files must be
 // closed, even after an error.
 func OpenFiles(o FileOptions) (*Files, error) {
-	f := &Files{values: Values{dir: o.Dir}, plan: o.Plan, keep: o.Plan.Files.Keep}
+	f := &Files{
+		Readings: Readings{plan: o.Plan, dir: o.Dir}, values: Values{dir: o.Dir}, keep: o.Plan.Files.Keep,
+	}
 	names, common, files := export.NamesFor(o.Plan.Files.Layout.Prefix), recordOptions(&o), &o.Plan.Files
 	f.texts = outputsIn(o.Dir, names)
 	f.texts.remove()
@@ -296,10 +297,7 @@ func OpenFiles(o FileOptions) (*Files, error) {
 // and this one does not write, all further parts of them, and the readings of servers,
 // GPUs and the network, unless they are its dataset.
 func removeStale(o *FileOptions, n export.Names) {
-	removeUnread(o, n.ServerMetrics+".jsonl")
-	removeUnread(o, n.Devices)
-	removeUnread(o, n.ServerSpans)
-	removeUnread(o, n.Network)
+	removeReadings(o, &n)
 	for _, name := range []string{n.Records, n.Raw} {
 		for part := 2; removeUnread(o, export.PartName(name, part)); part++ {
 			continue // the first part that does not exist is the end

@@ -21,15 +21,21 @@ func NewSeries(to *series.Recorder) RunObserver {
 			Look:    func(l *Look) { to.Look(p.Index, seriesLoad(p, l), l.Last) },
 		}
 	}
-	return RunObserver{Phase: phase, End: func(warn func(code, detail string)) {
-		incomplete, err := to.Close()
-		switch {
-		case err != nil:
-			warn(WarnSeries, err.Error())
-		case incomplete:
-			warn(WarnSeries, "the time series lacks some seconds, because the disk was too slow")
-		}
-	}}
+	return RunObserver{Phase: phase, End: func(warn func(code, detail string)) { CloseSeries(to, warn) }}
+}
+
+// CloseSeries closes a time series; nil = there is none. What it lacks goes to warn.
+func CloseSeries(to *series.Recorder, warn func(code, detail string)) {
+	if to == nil {
+		return
+	}
+	incomplete, err := to.Close()
+	switch {
+	case err != nil:
+		warn(WarnSeries, err.Error())
+	case incomplete:
+		warn(WarnSeries, "the time series lacks some seconds, because the disk was too slow")
+	}
 }
 
 // seriesLoad returns the load of a phase at one instant.

@@ -8,36 +8,64 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/plan"
 )
+
+// Readings are the files of a run that have what was read of servers while it was performed.
+type Readings struct {
+	plan *plan.Plan
+	dir  string
+	disk *disk
+}
+
+// NewReadings returns the files of readings of a run that writes no other ones, and removes those that an earlier run
+// in its folder has left.
+func NewReadings(o *FileOptions) *Readings {
+	names := export.NamesFor(o.Plan.Files.Layout.Prefix)
+	removeReadings(o, &names)
+	r := &Readings{plan: o.Plan, dir: o.Dir}
+	if o.Reserve > 0 {
+		r.disk = newDisk(o.Dir, o.Reserve, o.Alarm)
+	}
+	return r
+}
+
+// removeReadings removes the readings that an earlier run has left.
+func removeReadings(o *FileOptions, n *export.Names) {
+	removeUnread(o, n.ServerMetrics+".jsonl")
+	removeUnread(o, n.Devices)
+	removeUnread(o, n.ServerSpans)
+	removeUnread(o, n.Network)
+}
 
 // ServerMetricsLines creates the file with one line per reading of the servers' metrics; nil = the plan does
 // not ask for it.
-func (f *Files) ServerMetricsLines() (io.WriteCloser, error) {
-	if !slices.Contains(f.plan.ServerMetrics.Formats, "jsonl") {
+func (r *Readings) ServerMetricsLines() (io.WriteCloser, error) {
+	if !slices.Contains(r.plan.ServerMetrics.Formats, "jsonl") {
 		return nil, nil //nolint:nilnil // there is none, and nothing is wrong
 	}
-	name := export.NamesFor(f.plan.Files.Layout.Prefix).ServerMetrics + ".jsonl"
-	file, err := os.Create(filepath.Join(f.values.dir, name))
+	name := export.NamesFor(r.plan.Files.Layout.Prefix).ServerMetrics + ".jsonl"
+	file, err := os.Create(filepath.Join(r.dir, name))
 	if err != nil {
 		return nil, err
 	}
-	return &serverLines{whole: whole{file: file}, file: file, disk: f.disk}, nil
+	return &serverLines{whole: whole{file: file}, file: file, disk: r.disk}, nil
 }
 
 // DeviceLines creates the file with one line per device and reading; it is written from the first reading on.
-func (f *Files) DeviceLines() io.WriteCloser {
-	return &lateLines{path: filepath.Join(f.values.dir, export.NamesFor(f.plan.Files.Layout.Prefix).Devices), disk: f.disk}
+func (r *Readings) DeviceLines() io.WriteCloser {
+	return &lateLines{path: filepath.Join(r.dir, export.NamesFor(r.plan.Files.Layout.Prefix).Devices), disk: r.disk}
 }
 
 // ServerSpanLines creates the file with one line per request of which a server sent a span; it is written from the
 // first one on.
-func (f *Files) ServerSpanLines() io.WriteCloser {
-	return &lateLines{path: filepath.Join(f.values.dir, export.NamesFor(f.plan.Files.Layout.Prefix).ServerSpans), disk: f.disk}
+func (r *Readings) ServerSpanLines() io.WriteCloser {
+	return &lateLines{path: filepath.Join(r.dir, export.NamesFor(r.plan.Files.Layout.Prefix).ServerSpans), disk: r.disk}
 }
 
 // NetworkLines creates the file with one line per probe of the way to a server; it is written from the first probe on.
-func (f *Files) NetworkLines() io.WriteCloser {
-	return &lateLines{path: filepath.Join(f.values.dir, export.NamesFor(f.plan.Files.Layout.Prefix).Network), disk: f.disk}
+func (r *Readings) NetworkLines() io.WriteCloser {
+	return &lateLines{path: filepath.Join(r.dir, export.NamesFor(r.plan.Files.Layout.Prefix).Network), disk: r.disk}
 }
 
 // lateLines is a file that is created by the first line.

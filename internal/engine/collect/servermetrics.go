@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/load/spec"
@@ -42,23 +43,17 @@ func NewServerMetrics(o ServerMetricsOptions) RunObserver {
 		sums := &clientSums{phase: p, apart: o.Apart}
 		sums.client.Mixed = p.Seamless
 		return Observer{
-			Begin: func(l Load) {
-				o.To.BeginPhase(telemetry.Phase{
-					Index: p.Index, Name: p.Name, Kind: p.Kind, Seamless: p.Seamless, Excluded: p.Excluded,
-				}, l.Start())
-			},
+			Begin:   func(l Load) { beginPhase(o.To, p, l.Start()) },
 			Observe: sums.add,
 			Look: func(l *Look) {
 				if l.Last {
-					from := max(l.Stats.Start, l.Stats.Records.From)
-					window := l.Stats.Measured(l.Stats.LastUpdate)
 					o.To.Mark()
 					sums.shared(set.Reuse())
 					if o.Paths != nil {
 						sums.client.RTT = o.Paths.Counted(p.Index).MinRTT.Seconds()
 						sums.client.Path = o.Paths.Mean(p.Index).Seconds()
 					}
-					o.To.EndPhase(p.Index, from, from+window, sums.over(window.Seconds()))
+					sums.end(o.To, &l.Stats)
 				}
 			},
 		}
@@ -72,6 +67,96 @@ func NewServerMetrics(o ServerMetricsOptions) RunObserver {
 			warn("server-metrics-incomplete", "the lines of the metrics of servers or GPUs: "+err.Error())
 		}
 	}}
+}
+
+// beginPhase tells a recorder that a phase has begun.
+func beginPhase(to *telemetry.Recorder, p *spec.Phase, at time.Duration) {
+	to.BeginPhase(telemetry.Phase{
+		Index: p.Index, Name: p.Name, Kind: p.Kind, Seamless: p.Seamless, Excluded: p.Excluded,
+	}, at)
+}
+
+// FleetServers tells the recorder of the servers' metrics what several load generators make the servers do: while they
+// do it, when phases begin and end, and after that what the clients have measured, which is in their records. Its
+// methods are called one after the other.
+type FleetServers struct {
+	o    ServerMetricsOptions
+	sums map[int]*clientSums // by phase
+}
+
+// NewFleetServers returns what tells the recorder of the options.
+func NewFleetServers(o ServerMetricsOptions) *FleetServers {
+	return &FleetServers{o: o, sums: map[int]*clientSums{}}
+}
+
+// Ready reads the servers before the first phase. It may take some seconds.
+func (f *FleetServers) Ready(ctx context.Context) {
+	if f != nil && len(f.sums) == 0 && !f.o.Forced() {
+		f.o.To.Sync(ctx)
+	}
+}
+
+// Begin says when a phase begins, which may be soon.
+func (f *FleetServers) Begin(p *spec.Phase, at time.Duration) {
+	if f == nil {
+		return
+	}
+	f.sums[p.Index] = &clientSums{phase: p, apart: f.o.Apart}
+	beginPhase(f.o.To, p, at)
+}
+
+// End says that a phase has ended, and reads the servers until they have counted all of it. It may take some seconds.
+func (f *FleetServers) End(ctx context.Context, s *bench.PhaseStats) {
+	if f == nil {
+		return
+	}
+	f.o.To.Mark()
+	// What the clients have measured is not known yet, so nothing can be compared with it.
+	soFar := clientSums{client: diagnose.Client{Mixed: true}}
+	soFar.end(f.o.To, s)
+	if !f.o.Forced() {
+		f.o.To.Settle(ctx)
+	}
+}
+
+// Observe adds a record of a phase, after the run.
+func (f *FleetServers) Observe(rec *bench.Record) {
+	if f == nil {
+		return
+	}
+	if sums := f.sums[rec.Phase]; sums != nil {
+		sums.add(rec)
+	}
+}
+
+// Conclude takes the final state of a phase, all records of which were observed; incomplete means that other requests
+// were sent, too.
+func (f *FleetServers) Conclude(s *bench.PhaseStats, incomplete bool) {
+	if f == nil {
+		return
+	}
+	if sums := f.sums[s.Index]; sums != nil {
+		sums.client.Mixed = sums.client.Mixed || incomplete
+		sums.end(f.o.To, s)
+	}
+}
+
+// Close ends the reading. What lines lack goes to warn.
+func (f *FleetServers) Close(warn func(code, detail string)) {
+	if f == nil {
+		return
+	}
+	if err := f.o.To.Close(); err != nil {
+		warn("server-metrics-incomplete", "the lines of the metrics of servers or GPUs: "+err.Error())
+	}
+}
+
+// Reports returns what is known of the servers and of the accelerators.
+func (f *FleetServers) Reports() (*diagnose.Server, *gpu.Report) {
+	if f == nil {
+		return nil, nil
+	}
+	return f.o.To.Report(), f.o.To.Devices()
 }
 
 // clientSums adds up what the client measures of a phase.
@@ -132,10 +217,11 @@ func (s *clientSums) shared(r catalogue.Reuse) {
 	}
 }
 
-// over returns the sums of a phase of some length in seconds.
-func (s *clientSums) over(seconds float64) diagnose.Client {
-	if seconds > 0 {
-		s.client.InFlight = s.busy / seconds
+// end tells a recorder that a phase has ended, with its sums.
+func (s *clientSums) end(to *telemetry.Recorder, stats *bench.PhaseStats) {
+	from, window := max(stats.Start, stats.Records.From), stats.Measured(stats.LastUpdate)
+	if window > 0 {
+		s.client.InFlight = s.busy / window.Seconds()
 	}
-	return s.client
+	to.EndPhase(stats.Index, from, from+window, s.client)
 }

@@ -30,8 +30,6 @@ func checkCluster(in *input, c *Cluster) {
 		{"artifacts.level", b.Artifacts.Level == "raw"},
 		{"artifacts.exportOutputsJson", b.Artifacts.ExportOutputs},
 		{"endpoint.serverProfiler", b.Endpoint.ServerProfiler != nil},
-		{"serverMetrics.urls", len(b.ServerMetrics.URLs) > 0},
-		{"gpuTelemetry.urls", len(b.GPUTelemetry.URLs) > 0},
 		{"networkLatency.enabled", b.NetworkLatency.Enabled},
 		{"client.certify", b.Client.Certify == "before" || b.Client.Certify == "after"},
 		{"otel.metricsUrl", b.OTel.MetricsURL != nil},

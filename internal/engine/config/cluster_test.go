@@ -32,11 +32,9 @@ func TestCluster(t *testing.T) {
 			[]string{"artifacts/exportOutputsJson", "artifacts/keepRecords", "artifacts/level", "artifacts/recordFormat"},
 		},
 		"telemetry": {
-			`cluster: {workers: 2}, serverMetrics: "http://h/metrics", gpuTelemetry: "http://h/metrics", ` +
-				`networkLatency: {enabled: true}, otel: {metricsUrl: h, tracesUrl: h}, mlflow: {trackingUri: "http://h"}, client: {certify: before}`,
+			`cluster: {workers: 2}, networkLatency: {enabled: true}, otel: {metricsUrl: h, tracesUrl: h}, mlflow: {trackingUri: "http://h"}, client: {certify: before}`,
 			[]string{
-				"client/certify", "gpuTelemetry", "mlflow/trackingUri", "networkLatency/enabled", "otel/metricsUrl",
-				"otel/tracesUrl", "serverMetrics",
+				"client/certify", "mlflow/trackingUri", "networkLatency/enabled", "otel/metricsUrl", "otel/tracesUrl",
 			},
 		},
 	} {

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/agents"
@@ -49,6 +51,8 @@ type ClusterInput struct {
 	Cancelled bool
 	Fault     *run.Error // that ended the load; nil = none
 	Keep      func(*measure.Set) error
+	Servers   *collect.FleetServers // nil = the servers' metrics were not read
+	Warnings  []bench.Warning       // of the controller
 }
 
 // ConcludeCluster computes the results of a run on several load generators from the records of all of them, as those of
@@ -68,16 +72,19 @@ func ConcludeCluster(ctx context.Context, c *ClusterInput) (Outcome, []run.Phase
 	merged, jobs := results.Merge(c.Records, parts...), agents.NewJobs()
 	joined := c.stats()
 	began := func(phase int) time.Duration { return joined[phase].Start }
-	phases, err := replay(&c.Plan.Measure, merged.Records(ctx), c.Keep, jobs, began)
+	phases, err := replay(&c.Plan.Measure, observed(merged.Records(ctx), c.Servers.Observe), c.Keep, jobs, began)
 	if err != nil {
 		return Outcome{}, nil, fmt.Errorf("merge records: %w", err)
 	}
 	for i := range phases {
 		c.complete(&phases[i], joined)
+		c.Servers.Conclude(&phases[i].Stats, slices.ContainsFunc(c.Members, func(m Member) bool { return m.Run == nil }))
 	}
 	in := &Input{
 		Run: c.Run, Plan: c.Plan, Clock: merged.Clock, Phases: phases, Cancelled: c.Cancelled, Fault: c.Fault,
+		Warnings: c.Warnings,
 	}
+	in.Server, in.GPU = c.Servers.Reports()
 	if c.Plan.Dataset.Kind.Agentic {
 		in.Jobs = jobs
 	}
@@ -89,6 +96,20 @@ func ConcludeCluster(ctx context.Context, c *ClusterInput) (Outcome, []run.Phase
 		public = append(public, phases[i].Public(merged.Clock))
 	}
 	return o, public, nil
+}
+
+// observed shows each record to an observer.
+func observed(records iter.Seq2[*bench.Record, error], observe func(*bench.Record)) iter.Seq2[*bench.Record, error] {
+	return func(yield func(*bench.Record, error) bool) {
+		for rec, err := range records {
+			if err == nil {
+				observe(rec)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
 }
 
 // stats joins the states of each phase, by its index. One that no load generator has begun has an empty state.

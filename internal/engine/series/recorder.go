@@ -34,6 +34,11 @@ type Options struct {
 	// CPU returns the processor time that the process uses in percent of a core, 0 if it is
 	// not known; nil = it never is.
 	CPU func() float64
+	// Settle is how many seconds a window stays open after its end; 0 = for requests that are still being decoded.
+	Settle int64
+	// Closed is told of each window when it will not change any more, unless a request is processed more than a second
+	// after its end; then there is another one of the same second. It must not block. nil = nobody is told.
+	Closed func(Window)
 }
 
 // Recorder records the series of a run while it is performed. Make one with [Create]; the
@@ -89,6 +94,7 @@ func Create(o Options) (*Recorder, error) {
 	if o.CPU == nil {
 		o.CPU = func() float64 { return 0 }
 	}
+	o.Settle = cmp.Or(o.Settle, settle)
 	r := &Recorder{
 		opts: o, metrics: Metrics(), wake: make(chan struct{}, 1), open: map[place]*window{},
 		state: state{looks: map[int]*Load{}}, waiting: []waiting{{data: []byte(magic)}},
@@ -194,14 +200,19 @@ func (r *Recorder) Look(phase int, now Load, last bool) {
 	*before = now
 	r.sample(w, busy)
 	if last {
-		delete(r.state.looks, phase)
-		i := slices.IndexFunc(r.state.phases, func(b Band) bool { return b.Index == phase })
-		band := r.state.phases[i]
-		band.End = new(r.seconds(now.At))
-		r.putBand(band, now.At)
+		r.end(phase, now.At)
 	}
 	r.advance(now.At)
-	r.flush(r.state.now - settle)
+	r.flush(r.state.now - r.opts.Settle)
+}
+
+// end ends a phase, with mu held.
+func (r *Recorder) end(phase int, at time.Duration) {
+	delete(r.state.looks, phase)
+	i := slices.IndexFunc(r.state.phases, func(b Band) bool { return b.Index == phase })
+	band := r.state.phases[i]
+	band.End = new(r.seconds(at))
+	r.putBand(band, at)
 }
 
 // advance makes an offset known.
@@ -260,7 +271,11 @@ func (r *Recorder) flush(before int64) {
 		if i.second >= before {
 			break
 		}
-		r.enqueue(newEntry(i.second, s.now, r.open[i].append(i.append(nil), r.metrics)))
+		data := r.open[i].append(i.append(nil), r.metrics)
+		if r.opts.Closed != nil {
+			r.opts.Closed(Window{At: s.origin + time.Duration(i.second)*time.Second, Data: data})
+		}
+		r.enqueue(newEntry(i.second, s.now, data))
 		s.late = max(s.late, s.now-i.second)
 		delete(r.open, i)
 	}
