@@ -162,6 +162,10 @@ benchmark:
 		if diff := cmp.Diff(want, f.requests(many.ID)); diff != "" {
 			t.Errorf("requests (-one +several):\n%s", diff)
 		}
+		single, err := engine.NewHistory(f.engine).Samples(many.ID)
+		if err != nil || single.Seen != 400 || len(single.FirstToken) == 0 {
+			t.Errorf("samples: %+v, %v", single, err)
+		}
 		got := f.engine.Report(many.ID)
 		wantMetrics, gotMetrics := byTag(t, wantReport.Results), byTag(t, got.Results)
 		for _, all := range []map[string]string{wantMetrics, gotMetrics} {

@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/series"
 	"aiperfd/internal/run"
 )
@@ -81,6 +82,8 @@ type fleetRun struct {
 	last     bench.PhaseStats      // of the phase that began last, at the last look
 	servers  *collect.FleetServers // nil = the servers' metrics are not read
 	series   *series.Recorder      // nil = it cannot be written
+	clock    bench.Clock           // of the load generators
+	start    time.Duration         // of the first phase
 	warnings warnings
 }
 
@@ -118,6 +121,7 @@ const secondsSettle = 10
 // observe begins the time series, and to read the metrics of servers and accelerators if the plan asks for it: once for
 // all load generators.
 func (f *fleetRun) observe(clock bench.Clock) {
+	f.clock = clock
 	p, env := f.job.plan, f.env
 	var err error
 	f.series, err = series.Create(series.Options{
@@ -148,6 +152,7 @@ func (f *fleetRun) ready(ctx context.Context) {
 // begin observes the start of a phase.
 func (f *fleetRun) begin(phase int, at time.Duration) {
 	f.last = bench.PhaseStats{Index: phase, Start: at}
+	f.start = cmp.Or(f.start, at)
 	p := &f.job.plan.Phases[phase]
 	f.servers.Begin(p, at)
 	if f.series != nil {
@@ -237,10 +242,17 @@ func (f *fleetRun) conclude(ctx context.Context, members []report.Member, fault 
 	if err != nil {
 		return fmt.Errorf("merge records: %w", err)
 	}
+	single := samples.New(samples.Options{
+		Path: filepath.Join(f.env.dir, samples.File), Clock: f.clock, Rand: p.Seed.Rand(bench.StreamSamples),
+	})
+	single.Begin(f.start)
 	o, phases, err := report.ConcludeCluster(ctx, &report.ClusterInput{
 		Run: j.item.View(), Plan: p, Members: members, Records: records, Cancelled: j.cancels.cancelled(), Fault: fault,
-		Keep: values.Keep, Servers: servers, Warnings: f.warnings,
+		Keep: values.Keep, Servers: servers, Samples: single, Warnings: f.warnings,
 	})
+	if closed := single.Close(); closed != nil {
+		o.Warnings = append(o.Warnings, bench.Warning{Code: "samples-incomplete", Detail: closed.Error()})
+	}
 	if p.Files.Records {
 		err = errors.Join(err, records.Sync())
 	}

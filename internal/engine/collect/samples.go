@@ -13,11 +13,7 @@ func NewSamples(to *samples.Recorder) RunObserver {
 	phase := func(p *spec.Phase, _ *measure.Set) Observer {
 		return Observer{
 			Begin: func(l Load) { to.Begin(l.Start()) },
-			Observe: func(rec *bench.Record) {
-				if p.Kind == bench.Profiling && !p.Leaves(rec) {
-					to.Observe(rec, p.Name)
-				}
-			},
+			Observe: func(rec *bench.Record) { Sample(to, p, rec) },
 		}
 	}
 	return RunObserver{Phase: phase, End: func(warn func(code, detail string)) {
@@ -25,4 +21,11 @@ func NewSamples(to *samples.Recorder) RunObserver {
 			warn("samples-incomplete", err.Error())
 		}
 	}}
+}
+
+// Sample shows a record of a phase to the samples of its run.
+func Sample(to *samples.Recorder, p *spec.Phase, rec *bench.Record) {
+	if p.Kind == bench.Profiling && !p.Leaves(rec) {
+		to.Observe(rec, p.Name)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/samples"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/results"
@@ -52,6 +53,7 @@ type ClusterInput struct {
 	Fault     *run.Error // that ended the load; nil = none
 	Keep      func(*measure.Set) error
 	Servers   *collect.FleetServers // nil = the servers' metrics were not read
+	Samples   *samples.Recorder     // of single requests
 	Warnings  []bench.Warning       // of the controller
 }
 
@@ -72,7 +74,7 @@ func ConcludeCluster(ctx context.Context, c *ClusterInput) (Outcome, []run.Phase
 	merged, jobs := results.Merge(c.Records, parts...), agents.NewJobs()
 	joined := c.stats()
 	began := func(phase int) time.Duration { return joined[phase].Start }
-	phases, err := replay(&c.Plan.Measure, observed(merged.Records(ctx), c.Servers.Observe), c.Keep, jobs, began)
+	phases, err := replay(&c.Plan.Measure, c.observed(merged.Records(ctx)), c.Keep, jobs, began)
 	if err != nil {
 		return Outcome{}, nil, fmt.Errorf("merge records: %w", err)
 	}
@@ -85,6 +87,7 @@ func ConcludeCluster(ctx context.Context, c *ClusterInput) (Outcome, []run.Phase
 		Warnings: c.Warnings,
 	}
 	in.Server, in.GPU = c.Servers.Reports()
+	in.Samples = c.Samples.Samples()
 	if c.Plan.Dataset.Kind.Agentic {
 		in.Jobs = jobs
 	}
@@ -98,12 +101,13 @@ func ConcludeCluster(ctx context.Context, c *ClusterInput) (Outcome, []run.Phase
 	return o, public, nil
 }
 
-// observed shows each record to an observer.
-func observed(records iter.Seq2[*bench.Record, error], observe func(*bench.Record)) iter.Seq2[*bench.Record, error] {
+// observed shows the records to those who observe them in a run on one load generator, too.
+func (c *ClusterInput) observed(records iter.Seq2[*bench.Record, error]) iter.Seq2[*bench.Record, error] {
 	return func(yield func(*bench.Record, error) bool) {
 		for rec, err := range records {
-			if err == nil {
-				observe(rec)
+			if err == nil && rec.Phase >= 0 && rec.Phase < len(c.Plan.Phases) {
+				c.Servers.Observe(rec)
+				collect.Sample(c.Samples, &c.Plan.Phases[rec.Phase], rec)
 			}
 			if !yield(rec, err) {
 				return

@@ -49,7 +49,6 @@ export function RunPage({ id }: { id: string }): JSX.Element {
   const problem = store.problem.value;
   if (!run && problem instanceof Problem && problem.status === 404) return <Missing what="run" name={id} />;
   if (!run) return problem ? <ErrorText error={problem} /> : <p class="empty">Loading …</p>;
-  const several = store.workers.value !== null;
   return (
     <>
       <Head store={store} run={run} />
@@ -68,14 +67,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           <Spans run={run} scope={store.scope.value} />
           <GPUs run={run} scope={store.scope.value} />
           <Network run={run} scope={store.scope.value} />
-          {several ? (
-            <p class="empty">
-              Charts over time, distributions and the slowest requests are not computed for a run on several load
-              generators.
-            </p>
-          ) : (
-            <Charts store={store} run={run} />
-          )}
+          <Charts store={store} run={run} />
           <div class="columns wide-left">
             <Percentiles store={store} />
             <div class="stack">
@@ -85,8 +77,8 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           </div>
           <Agents store={store} run={run} />
           <Speculation store={store} run={run} />
-          {!several && <Distributions store={store} run={run} />}
-          {!several && <Slowest run={run} />}
+          <Distributions store={store} run={run} />
+          <Slowest run={run} />
         </>
       )}
       {!embedded && (
