@@ -70,6 +70,29 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+// The load generators of a run can be read one by one, also after it.
+func TestWorkersOfRun(t *testing.T) {
+	ts := newTestServer(t, nil)
+	snap := testSnapshot(true)
+	snap.Workers = []run.WorkerState{{Name: "one", State: "completed", Requests: 7}, {Name: "two", State: "lost"}}
+	ts.fake.snapshots[idDone] = snap
+	for _, tt := range []struct {
+		target string
+		status int
+		want   string
+	}{
+		{"/api/runs/" + idDone + "/workers/one", 200, `"part":{"name":"one","state":"completed"`},
+		{"/api/runs/" + idDone + "/workers/two", 200, `"part":{"name":"two","state":"lost"`},
+		{"/api/runs/" + idDone + "/workers/three", 404, "The run has no worker of this name"},
+		{"/api/runs/" + idRunning + "/workers/worker-0", 200, `"worker_id":"worker-0"`},
+		{"/api/runs/" + idMissing + "/workers/one", 404, "not-found"},
+	} {
+		if w := ts.do("GET", tt.target, ""); w.Code != tt.status || !strings.Contains(w.Body.String(), tt.want) {
+			t.Errorf("GET %s = %d %s, want %d with %s", tt.target, w.Code, w.Body, tt.status, tt.want)
+		}
+	}
+}
+
 // A daemon without a bus says that nothing can join.
 func TestNoCluster(t *testing.T) {
 	ts := newTestServer(t, func(o *Options) { o.Cluster = nil })

@@ -130,6 +130,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"POST", "/api/telemetry/probe", `{"urls":["h:8000"]}`, []string{"Content-Type: application/json"}},
 		{"POST", "/api/telemetry/probe", `{"urls":[]}`, []string{"Content-Type: application/json"}},
 		{"POST", "/api/telemetry/probe", "{", nil},
+		{"GET", "/api/runs/" + idRunning + "/workers/worker-0", "", nil}, {"GET", "/api/runs/" + idDone + "/workers/x", "", nil},
 		{"GET", "/api/cluster", "", nil}, {"GET", "/api/cluster/workers/one", "", nil}, {"GET", "/api/cluster/workers/x", "", nil},
 		{"POST", "/api/cluster/workers/two/drain", "", nil}, {"POST", "/api/cluster/workers/x/drain", "", nil},
 		{"POST", "/api/simulator", "", nil}, {"POST", "/api/queue/pause", "", nil}, {"GET", "/api/runs/" + idQueued, "", nil}, {"GET", "/readyz?verbose", "", nil}, {"POST", "/api/queue/resume", "", nil},

@@ -152,6 +152,7 @@ func dataRoutes(data *results.Handler, files *results.Files) []route {
 		get(one+"/metrics", data.Metrics, none()),
 		get(one+"/progress", data.Progress, none()),
 		get(one+"/workers", data.Workers, none()),
+		get(one+"/workers/{worker}", data.Worker, none()),
 		get(one+"/server-metrics", data.ServerMetrics, none()),
 		get(one+"/results", data.Results, none()),
 		get(one+"/errors", data.Errors, none()),

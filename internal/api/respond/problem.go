@@ -28,6 +28,7 @@ var (
 	ErrHost           = errors.New("misdirected host")
 	ErrNoRun          = errors.New("no run")
 	ErrNoActiveRun    = errors.New("no active run")
+	ErrNoPart         = errors.New("no such worker of the run")
 	ErrNotReady       = errors.New("results not ready")
 	ErrFilename       = errors.New("invalid filename")
 	ErrPrecondition   = errors.New("precondition failed")
@@ -73,6 +74,7 @@ func Problems() []Row {
 		{ErrNotFound, 404, "not-found", "Not found", detailNotFound, false},
 		{run.ErrNotFound, 404, "not-found", "Not found", "No such run", false},
 		{run.ErrNoBaseline, 404, "not-found", "Not found", "No such baseline", false},
+		{ErrNoPart, 404, "not-found", "Not found", "The run has no worker of this name", false},
 		{run.ErrNoWorker, 404, "not-found", "Not found", "No worker of this name or id has joined", false},
 		{ErrMethod, 405, "method-not-allowed", "Method not allowed", detailMethod, false},
 		{ErrParameter, 400, "bad-parameter", "Bad parameter", "A parameter is not valid", false},

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"aiperfd/internal/api/respond"
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/compare"
@@ -125,6 +127,31 @@ func (h *Handler) Workers(w http.ResponseWriter, r *http.Request) error {
 		}
 		return wire.NewWorkers(found, snap, recent, now)
 	})
+}
+
+// Worker serves the state of one of the load generators of a run.
+//
+//	@Summary	Get the state of one load generator of a run
+//	@Tags		aiperf
+//	@Param		worker	path		string	true	"Name"
+//	@Success	200		{object}	wire.Worker
+//	@Failure	404		{object}	wire.Problem
+//	@Router		/api/runs/{id}/workers/{worker} [get]
+func (h *Handler) Worker(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.Find.Run(w, r)
+	if err != nil {
+		return err
+	}
+	snap, err := h.Find.Snapshot(r.Context(), found)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	one, ok := wire.NewWorkers(found, snap, h.Recent(found.ID, now), now).Workers[chi.URLParam(r, "worker")]
+	if !ok {
+		return respond.ErrNoPart
+	}
+	return h.Out.WriteOf(w, r, found, &one)
 }
 
 // Results serves the outcome of a run.
