@@ -1,13 +1,17 @@
 package bench
 
+import "io"
+
 // Script is a prompt of many chat messages that is written when it is sent, because all prompts
 // of a recorded session together are too long to be kept. It is immutable and safe for concurrent
 // use.
 type Script interface {
 	// AppendMessages appends the messages as JSON, separated by commas, with a mark in one of them.
 	AppendMessages(dst []byte, m Mark) []byte
-	// Size estimates the bytes of the messages.
-	Size() int
+	// Messages returns a reader of what AppendMessages appends. It never fails and never waits.
+	Messages(m Mark) io.Reader
+	// Size returns how many bytes the messages are.
+	Size(m Mark) int
 	// Tokens returns the tokens of all messages with the run's tokenizer.
 	Tokens(m Mark) Tokens
 	// Key is different for different prompts.

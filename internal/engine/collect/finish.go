@@ -132,7 +132,7 @@ func (r *Run) examine(f *load.Finished, rec *bench.Record) (raw *export.Raw) {
 		}
 	}
 	if r.Plan.Files.Raw && !f.Forced() {
-		raw = export.NewRaw(rec, f.Header, f.Body, f.Exchange.Response)
+		raw = export.NewRaw(rec, f.Header, f.Sent().WholeBody(), f.Exchange.Response)
 		if rec.Content.Marker != "" {
 			raw.CacheBust = r.Plan.CacheBust.Target
 		}
@@ -181,7 +181,7 @@ func (r *Run) trace(f *load.Finished) {
 		t := &r.Plan.Targets[f.Record.Target]
 		c.Trace.Request = f.Header.Clone()
 		c.Trace.Request.Set("Host", cmp.Or(t.Host, t.URL.Host))
-		c.Trace.Request.Set("Content-Length", strconv.Itoa(len(f.Body)))
+		c.Trace.Request.Set("Content-Length", strconv.Itoa(f.Sent().BodySize()))
 	}
 }
 

@@ -28,14 +28,20 @@ type Finished struct {
 	Record       *bench.Record
 	Exchange     transport.Exchange
 	Conversation *bench.Conversation
-	History      []bench.Exchange // that the request contained; the session only appends
-	Header       http.Header      // as it was sent; nil if it was not
-	Body         []byte           // as it was sent; not changed
+	History      []bench.Exchange  // that the request contained; the session only appends
+	Header       http.Header       // as it was sent; nil if it was not
+	Body         []byte            // as it was sent; not changed
+	Content      transport.Content // in place of Body; nil = none
 
 	Items int // requested number of items in the answer; 0 = unknown
 
 	decoded bool
 	panic   *bench.Panic // of Decode; nil = none
+}
+
+// Sent returns headers and body of the request.
+func (f *Finished) Sent() *transport.Request {
+	return &transport.Request{Header: f.Header, Body: f.Body, Content: f.Content}
 }
 
 // Panic returns the panic of the framing of the response, or that of Decode; nil = there was

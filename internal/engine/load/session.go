@@ -228,7 +228,7 @@ func (s *session) returnTurn(x transport.Exchange) Finished {
 	if next.err != nil {
 		rec.Stamps.Start, rec.Stamps.End = x.Response.EndAt, x.Response.EndAt
 	} else {
-		f.Header, f.Body = next.request.Header, next.request.Body
+		f.Header, f.Body, f.Content = next.request.Header, next.request.Body, next.request.Content
 		rec.Stamps, rec.Conn, rec.Status = x.Stamps, x.Conn, x.Response.Status
 	}
 	if e.work.Spread.Late() {

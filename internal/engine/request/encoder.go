@@ -33,7 +33,7 @@ type Options struct {
 // NewEncoder returns the encoder of a run.
 func NewEncoder(o Options) load.Encoder {
 	e := &encoder{
-		Decoder: Decoder{o.Plan}, tokenIDs: o.TokenIDs, traceparent: o.Traceparent, seed: o.Seed,
+		Decoder: Decoder{o.Plan}, tokenIDs: o.TokenIDs, traceparent: o.Traceparent, seed: o.Seed, gap: newGap(),
 	}
 	if e.seed == (maphash.Seed{}) {
 		e.seed = maphash.MakeSeed()
@@ -50,6 +50,7 @@ type encoder struct {
 	tokenIDs    func(t *bench.Turn, model string) []int
 	traceparent func(rec *bench.Record) string // nil = none
 	seed        maphash.Seed                   // of fingerprints
+	gap         []byte                         // stands for messages that are written while they are sent
 }
 
 var _ load.Encoder = (*encoder)(nil)
@@ -80,7 +81,7 @@ func (e *encoder) Encode(d *load.Dialogue, rec *bench.Record, r *transport.Reque
 	}
 	rec.Content.Images, rec.Content.AudioLength = request.Contents()
 	r.Header, r.Streaming = e.headers(rec), e.Plan.Settings.Streaming
-	if r.Body, err = e.Plan.Kind.Body(nil, &request); err == nil && e.Plan.Kind.Items != nil {
+	if err = e.write(&request, r); err == nil && e.Plan.Kind.Items != nil {
 		items = e.Plan.Kind.Items(&request)
 	}
 	return items, err
@@ -124,7 +125,7 @@ func (d Decoder) Decode(f *load.Finished) {
 	kind, a := &d.Plan.Kind, &f.Record.Answer
 	*a = kind.Decode(f.Exchange.Response, d.Plan.Settings.Streaming)
 	if kind.Settle != nil {
-		kind.Settle(a, f.Exchange.Response, f.Body)
+		kind.Settle(a, f.Exchange.Response, f.Sent().WholeBody())
 	}
 	f.Record.Items = len(a.Vectors) + len(a.Ranks)
 	if f.Items > 0 && f.Record.Items != f.Items && a.Failure == nil {

@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"sync"
@@ -19,6 +21,7 @@ type Request struct {
 	Host      string      // for the Host header; empty = that of the URL
 	Header    http.Header // complete; not changed
 	Body      []byte      // not changed; must stay as it is until Do returns
+	Content   Content     // the body, in place of Body; nil = it is Body
 	Streaming bool        // a stream was asked for
 	Session   string      // for sticky connections
 	// Watch is called as [frame.Framer.Watch] describes it. It may be called by the goroutine that
@@ -28,6 +31,41 @@ type Request struct {
 	// MaxBody is the most bytes that the body of the response may have, received
 	// or kept; 0 = frame.MaxBody and frame.MaxKept.
 	MaxBody int
+}
+
+// Content is a body that is written while it is sent, because all those that are sent at a time would be too long to
+// be kept. It is immutable and safe for concurrent use.
+type Content interface {
+	// Len returns the number of its bytes.
+	Len() int
+	// Open returns a reader of all its bytes, the same ones each time. It neither fails nor waits.
+	Open() io.Reader
+}
+
+// BodySize returns the number of bytes of the body.
+func (r *Request) BodySize() int {
+	if r.Content != nil {
+		return r.Content.Len()
+	}
+	return len(r.Body)
+}
+
+// WholeBody returns the body, which is written if the request has a [Content].
+func (r *Request) WholeBody() []byte {
+	if r.Content == nil {
+		return r.Body
+	}
+	body := make([]byte, r.Content.Len())
+	n, _ := io.ReadFull(r.Content.Open(), body) // which never fails
+	return body[:n]
+}
+
+// openBody returns a reader of the body.
+func (r *Request) openBody() io.Reader {
+	if r.Content != nil {
+		return r.Content.Open()
+	}
+	return bytes.NewReader(r.Body)
 }
 
 // Exchange is what one request led to.

@@ -200,7 +200,7 @@ type performance struct {
 }
 
 func newPerformance(c *Client, r *Request) *performance {
-	p := &performance{client: c, x: Exchange{Conn: bench.Connection{Sent: bench.Bytes(len(r.Body))}}}
+	p := &performance{client: c, x: Exchange{Conn: bench.Connection{Sent: bench.Bytes(r.BodySize())}}}
 	p.attempt = attempt{Request: r, target: r.URL, header: r.Header, x: &p.x}
 	return p
 }

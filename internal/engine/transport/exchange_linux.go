@@ -69,6 +69,7 @@ func (d *deadlines) earliest() time.Duration {
 type request struct {
 	head      *[]byte // of the pool of the transport; nil = it was written
 	body      []byte
+	content   Content // in place of body; nil = none
 	streaming bool
 	limit     int // of the response body, in bytes; 0 = the default
 	cancel    bench.Cancellation
@@ -125,7 +126,11 @@ func (e *loopExchange) addToPool() {
 func (e *loopExchange) begin() {
 	e.step = bench.StepSend
 	if s := e.pc.secure; s != nil {
-		if err := s.Encrypt(*e.request.head, e.request.body); err != nil {
+		err := s.Encrypt(*e.request.head, e.request.body)
+		if e.request.content != nil && err == nil {
+			err = s.EncryptFrom(e.request.content.Open())
+		}
+		if err != nil {
 			e.settle(bench.EndReset, err)
 			return
 		}

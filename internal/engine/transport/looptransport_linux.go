@@ -192,7 +192,7 @@ func (e *loopExchange) prepare(a *attempt) error {
 	*e = loopExchange{
 		owner: e.owner, done: e.done, step: bench.StepConnect, began: e.owner.clock.Now(),
 		request: request{
-			head: head, body: a.Body, streaming: a.Streaming, limit: a.MaxBody, cancel: a.Cancel, watch: a.Watch,
+			head: head, body: a.Body, content: a.Content, streaming: a.Streaming, limit: a.MaxBody, cancel: a.Cancel, watch: a.Watch,
 			noBody: a.method() == http.MethodHead,
 		},
 	}
@@ -202,7 +202,7 @@ func (e *loopExchange) prepare(a *attempt) error {
 	var err error
 	*head, err = http1.AppendHead((*head)[:0], &http1.Request{
 		Method: a.method(), Target: a.target.RequestURI(), Host: a.host(), Header: a.header,
-		Length: len(a.Body), Close: e.owner.opts.Reuse == Never,
+		Length: a.BodySize(), Close: e.owner.opts.Reuse == Never,
 	})
 	if err != nil {
 		e.step = bench.StepBuild

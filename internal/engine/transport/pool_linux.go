@@ -174,6 +174,9 @@ func (pc *pooledConn) send(r *request) (bool, error) {
 	if pc.secure != nil {
 		return pc.secure.Send()
 	}
+	if r.content != nil {
+		return pc.conn.SendFrom(*r.head, r.content.Open())
+	}
 	return pc.conn.Send(*r.head, r.body)
 }
 

@@ -37,7 +37,7 @@ func (o *Options) refusal(a *attempt, next *url.URL) string {
 	if err := o.Policy.Allow.URL(next); err != nil {
 		return err.Error()
 	}
-	if o.Policy.Private != nil && o.Policy.Private(a.Body) {
+	if o.Policy.Private != nil && o.Policy.Private(a.WholeBody()) {
 		return "it leads to another server, and the body contains a secret"
 	}
 	return ""

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -129,8 +128,8 @@ func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 // stdRequest returns the request for net/http, without its protocol.
 func (a *attempt) stdRequest() *http.Request {
 	req := &http.Request{Method: a.method(), URL: a.target, Host: a.host(), Header: a.header, Body: http.NoBody}
-	if len(a.Body) > 0 {
-		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(a.Body)), int64(len(a.Body))
+	if size := a.BodySize(); size > 0 {
+		req.Body, req.ContentLength = io.NopCloser(a.openBody()), int64(size)
 	}
 	return req
 }

@@ -3,6 +3,7 @@ package agentic
 import (
 	"fmt"
 	"hash/maphash"
+	"io"
 	"slices"
 
 	"aiperfd/internal/engine/bench"
@@ -102,20 +103,20 @@ func (p *play) strands(g *Graph) map[string]*strand {
 	return out
 }
 
-// blocks returns the ranks of the first n blocks of a prompt.
-func (s *strand) blocks(turn, n int) []uint32 {
-	out := make([]uint32, n)
+// spans returns the ranks of the first n blocks of a prompt, as lists that follow each other.
+func (s *strand) spans(turn, n int) (list [][]uint32) {
 	for n > 0 {
 		t := &s.turns[turn]
 		if n > t.shared {
-			copy(out[t.shared:n], t.fresh)
+			list = append(list, t.fresh[:n-t.shared])
 			n = t.shared
 		}
 		if turn--; turn < 0 {
 			s, turn = s.from, s.after
 		}
 	}
-	return out
+	slices.Reverse(list)
+	return list
 }
 
 // script is the prompt of one turn.
@@ -128,9 +129,18 @@ type script struct {
 var _ bench.Script = (*script)(nil)
 
 // Size implements [bench.Script].
-func (s *script) Size() int {
-	const spare, frames = 1.05, 4 << 10 // of texts longer than the average; of the messages around them
-	return int(float64(s.in)*s.strand.play.texts.tokenSize*spare) + frames
+func (s *script) Size(mark bench.Mark) int { return s.prompt(mark).size() }
+
+// Messages implements [bench.Script].
+func (s *script) Messages(mark bench.Mark) io.Reader { return &promptReader{prompt: s.prompt(mark)} }
+
+// AppendMessages implements [bench.Script].
+func (s *script) AppendMessages(dst []byte, mark bench.Mark) []byte {
+	p := s.prompt(mark)
+	size := p.size()
+	dst = slices.Grow(dst, size)
+	n, _ := io.ReadFull(&promptReader{prompt: p}, dst[len(dst):len(dst)+size]) // which never fails
+	return dst[:len(dst)+n]
 }
 
 // Tokens implements [bench.Script].
@@ -144,50 +154,17 @@ func (s *script) Key() string {
 	return fmt.Sprintf("%s %d %s/%d %x", p.source, p.trace, s.strand.id, s.turn, p.texts.key)
 }
 
-// AppendMessages implements [bench.Script].
-func (s *script) AppendMessages(dst []byte, mark bench.Mark) []byte {
-	list := s.strand.turns[s.turn].last.listed()
-	texts := s.strand.play.texts
-	bare := texts.ring.Trims()
-	ranks := s.strand.blocks(s.turn, list[len(list)-1].to)
-	marked := markedMessage(list, mark)
-	for i, m := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, `{"role":"`...), m.role...), `","content":"`...)
-		first := bare
-		if i == marked && !mark.Suffix {
-			dst, first = appendInside(dst, mark.Text), false
-		}
-		for b := m.from; b < m.to; b++ {
-			dst = texts.appendBlock(dst, s.strand.play.trace, ranks[b], first)
-			first = false
-		}
-		if m.tail > 0 {
-			dst = texts.appendTail(dst, tailName(s.strand.id, m.turn), m.tail, first)
-		}
-		if i == marked && mark.Suffix {
-			dst = appendInside(dst, mark.Text)
-		}
-		dst = append(dst, `"}`...)
-	}
-	return dst
-}
-
 // AppendParts implements [bench.Script].
 func (s *script) AppendParts(dst []bench.PromptPart, mark bench.Mark) []bench.PromptPart {
-	list := s.strand.turns[s.turn].last.listed()
-	p := s.strand.play
-	texts := p.texts
-	ranks := s.strand.blocks(s.turn, list[len(list)-1].to)
-	marked := markedMessage(list, mark)
+	one := s.prompt(mark)
+	p, texts := one.play, one.play.texts
+	ranks := slices.Concat(one.spans...)
 	other := func(text string, tokens int, mark bool) {
 		const noRank = 1 << 63
 		dst = append(dst, bench.PromptPart{ID: noRank | maphash.String(p.seed, text), Tokens: int32(tokens), Mark: mark})
 	}
-	for i, m := range list {
-		if i == marked && !mark.Suffix {
+	for i, m := range one.list {
+		if i == one.marked && !mark.Suffix {
 			other(mark.Text, texts.count(mark.Text), true)
 		}
 		for _, rank := range ranks[m.from:m.to] {
@@ -196,7 +173,7 @@ func (s *script) AppendParts(dst []bench.PromptPart, mark bench.Mark) []bench.Pr
 		if m.tail > 0 {
 			other(tailName(s.strand.id, m.turn), m.tail, false)
 		}
-		if i == marked && mark.Suffix {
+		if i == one.marked && mark.Suffix {
 			other(mark.Text, texts.count(mark.Text), true)
 		}
 	}

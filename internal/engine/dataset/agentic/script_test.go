@@ -18,7 +18,7 @@ import (
 	"aiperfd/internal/engine/tokenizer"
 )
 
-// open returns the conversations of traces.
+// openTraces returns the conversations of traces.
 func openTraces(t testing.TB, seed bench.Seed, spec Spec, traces ...string) []*bench.Conversation {
 	t.Helper()
 	o := source.Options{Seed: seed, Tokenizer: tokenizer.Builtin(), File: file.File{}}
@@ -234,7 +234,11 @@ func TestJoints(t *testing.T) {
 		for range chains {
 			out := []byte{'"'}
 			for k := range chain {
-				out = texts.appendBlock(out, r.IntN(1000), uint32(r.IntN(100_000)), k == 0 && texts.ring.Trims())
+				head, rest := texts.parts(uint64(r.IntN(1000)), uint32(r.IntN(100_000)))
+				if k == 0 && texts.trims {
+					head = head[1:]
+				}
+				out = append(append(out, head...), rest...)
 			}
 			var text string
 			if err := json.Unmarshal(append(out, '"'), &text); err != nil {
@@ -348,7 +352,7 @@ func BenchmarkAppendMessages(b *testing.B) {
 		ids = append(ids, i)
 	}
 	c := openTraces(b, 1, Spec{}, record("A", turn(0, 2200*64, 10, 1, ids...)))[0]
-	buffer := make([]byte, 0, c.Turns[0].Script.Size())
+	buffer := make([]byte, 0, c.Turns[0].Script.Size(bench.Mark{}))
 	written := c.Turns[0].Script.AppendMessages(nil, bench.Mark{})
 	b.Run("write", func(b *testing.B) {
 		b.SetBytes(int64(len(written)))

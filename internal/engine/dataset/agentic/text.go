@@ -31,12 +31,11 @@ type blockTexts struct {
 	ring  *tokenizer.WordRing
 	count func(text string) int
 	json  []byte
-	// tokenSize is how many bytes of json a token has on average.
-	tokenSize float64
-	block     int
-	heads     windows
-	rests     windows // empty = a block is its first part
-	key       [sha256.Size]byte
+	block int
+	trims bool // a message begins without the blank of its first word
+	heads windows
+	rests windows // empty = a block is its first part
+	key   [sha256.Size]byte
 }
 
 // window is a part of the corpus.
@@ -92,7 +91,7 @@ func newBlockTexts(tok tokenizer.Tokenizer, block int, seed bench.Seed) (*blockT
 		return nil, fmt.Errorf("the tokenizer joins words, so that no blocks of exactly %d tokens can be put together; "+
 			"use another one (--tokenizer), for example builtin", block)
 	}
-	t := &blockTexts{ring: ring, count: tok.Count, block: block}
+	t := &blockTexts{ring: ring, count: tok.Count, block: block, trims: ring.Trims()}
 	head := block
 	if block >= 2*headTokens {
 		head = headTokens
@@ -135,7 +134,6 @@ func (t *blockTexts) cut(head int) {
 		t.json = appendInside(t.json, word)
 	}
 	tokens, starts = append(tokens, total), append(starts, len(t.json))
-	t.tokenSize = float64(len(t.json)) / float64(max(total, 1))
 	find := func(n int, wanted func(word int) bool) (list []window) {
 		end := 0
 		for i := range first {
@@ -160,22 +158,28 @@ func (t *blockTexts) cut(head int) {
 	}
 }
 
-// appendBlock appends the text of a block: of the trace with a number, the block with a rank,
-// which is the order in which the blocks of a trace appear. Different ranks of a trace are
-// different texts, and the first blocks of different traces begin differently. bare = without the
-// blank before the first word.
-func (t *blockTexts) appendBlock(dst []byte, trace int, rank uint32, bare bool) []byte {
-	head := t.heads.at(uint64(trace) + uint64(rank)*traceStride)
-	part := t.json[head.start : head.start+uint32(head.size)]
-	if bare {
-		part = part[1:]
+// parts returns the text of a block in two parts: of the trace with a number, the block with a rank, which is the
+// order in which the blocks of a trace appear. Different ranks of a trace are different texts, and the first blocks of
+// different traces begin differently. The first part begins with a blank.
+func (t *blockTexts) parts(trace uint64, rank uint32) (head, rest []byte) {
+	at := t.heads.at(trace + uint64(rank)*traceStride)
+	head = t.json[at.start : at.start+uint32(at.size)]
+	if len(t.rests) > 0 {
+		at = t.rests.at(trace*traceStride + uint64(rank))
+		rest = t.json[at.start : at.start+uint32(at.size)]
 	}
-	dst = append(dst, part...)
-	if len(t.rests) == 0 {
-		return dst
+	return head, rest
+}
+
+// size returns how many bytes the texts of blocks are, see [blockTexts.parts].
+func (t *blockTexts) size(trace uint64, ranks []uint32) (n int) {
+	for _, rank := range ranks {
+		n += int(t.heads.at(trace + uint64(rank)*traceStride).size)
+		if len(t.rests) > 0 {
+			n += int(t.rests.at(trace*traceStride + uint64(rank)).size)
+		}
 	}
-	rest := t.rests.at(uint64(trace)*traceStride + uint64(rank))
-	return append(dst, t.json[rest.start:rest.start+uint32(rest.size)]...)
+	return n
 }
 
 // traceStride separates the blocks of a trace, and the traces. It is a prime above the number of

@@ -62,7 +62,7 @@ func messagesIn(t *bench.Turn) json.RawMessage {
 	if t.Script == nil {
 		return t.Messages
 	}
-	list := append(make([]byte, 0, t.Script.Size()), '[')
+	list := append(make([]byte, 0, len("[]")+t.Script.Size(t.Mark)), '[')
 	return append(t.Script.AppendMessages(list, t.Mark), ']')
 }
 

@@ -63,6 +63,7 @@ type Kind struct {
 // Optional are abilities that few endpoint types have.
 type Optional struct {
 	Messages    bool // turns may hold chat messages and tools, as the chat API has them
+	Verbatim    bool // bodies have the chat messages of a turn as they are, once
 	ExactLength bool // bodies can force the requested length, see [Settings]
 }
 

@@ -25,7 +25,7 @@ func MessagesSize(r *Request) int {
 func textSize(t bench.Turn) int {
 	n := len(t.Messages)
 	if t.Script != nil {
-		n += t.Script.Size()
+		n += t.Script.Size(t.Mark)
 	}
 	for _, s := range t.Texts {
 		n += len(s) + 32

@@ -15,7 +15,7 @@ func Chat() codec.Kind {
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, Audio: true, Video: true, Hints: true,
 		},
-		Optional: codec.Optional{Messages: true, ExactLength: true},
+		Optional: codec.Optional{Messages: true, Verbatim: true, ExactLength: true},
 		Encode:   EncodeChat, Decode: answer.Decode(Grammar()),
 	}
 }

@@ -2,6 +2,8 @@ package agents
 
 import (
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +22,8 @@ type prompt struct {
 }
 
 func (p prompt) AppendMessages(dst []byte, _ bench.Mark) []byte { return dst }
-func (p prompt) Size() int                                      { return 0 }
+func (p prompt) Messages(bench.Mark) io.Reader                  { return strings.NewReader("") }
+func (p prompt) Size(bench.Mark) int                            { return 0 }
 func (p prompt) Tokens(bench.Mark) bench.Tokens                 { return 0 }
 func (p prompt) Key() string                                    { return fmt.Sprint(p.parts) }
 

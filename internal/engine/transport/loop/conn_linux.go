@@ -82,7 +82,9 @@ type Conn struct {
 	rest   [2][]byte // bytes to be written
 	sent   unix.Msghdr
 	part   [2]unix.Iovec
-	writes int32 // of the last Send
+	writes int32             // of the last Send
+	body   io.Reader         // what follows rest; nil = nothing
+	chunk  *[chunkBytes]byte // of the loop's chunks, that body is read into; nil = none
 
 	left func(fd int) // is called with the descriptor of a connection before it is closed; nil = nothing is
 
@@ -204,7 +206,8 @@ func (c *Conn) Shut() {
 		c.left(c.fd)
 	}
 	_ = unix.Close(c.fd)
-	c.state, c.rest = closed, [2][]byte{}
+	c.state = closed
+	c.forgetRest()
 }
 
 // end closes the connection and calls the handler.
@@ -230,6 +233,41 @@ func (c *Conn) Send(head, body []byte) (bool, error) {
 	return c.write(head, body)
 }
 
+// chunkBytes is how much of a body [Conn.SendFrom] holds: it fits in the cache of a processor, and a system call
+// for so much costs little beside the copy.
+const chunkBytes = 64 << 10
+
+// SendFrom is [Conn.Send] for a body that is read while it is written. The reader neither fails nor waits. It is not
+// used any more when Wrote is called, or the connection is closed.
+func (c *Conn) SendFrom(head []byte, body io.Reader) (bool, error) {
+	c.writes, c.body = 0, body
+	return c.write(head, c.readChunk())
+}
+
+// readChunk returns the next bytes of the body.
+func (c *Conn) readChunk() []byte {
+	if c.body == nil {
+		return nil
+	}
+	if c.chunk == nil {
+		c.chunk = c.loop.chunks.Get().(*[chunkBytes]byte)
+	}
+	n, err := io.ReadFull(c.body, c.chunk[:])
+	if err != nil {
+		c.body = nil
+	}
+	return c.chunk[:n]
+}
+
+// forgetRest drops what was not written.
+func (c *Conn) forgetRest() {
+	c.rest, c.body = [2][]byte{}, nil
+	if c.chunk != nil {
+		c.loop.chunks.Put(c.chunk)
+		c.chunk = nil
+	}
+}
+
 // Writes returns the number of system calls that wrote the bytes of the last Send.
 func (c *Conn) Writes() int32 { return c.writes }
 
@@ -252,14 +290,17 @@ func (c *Conn) write(head, body []byte) (bool, error) {
 		case errors.Is(err, unix.EAGAIN):
 			return false, c.loop.modify(c, watchRead|watchWrite)
 		case err != nil:
-			c.rest = [2][]byte{}
+			c.forgetRest()
 			return false, &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", err)}
 		}
 		c.writes++
 		fromHead := min(n, len(c.rest[0]))
 		c.rest[0], c.rest[1] = c.rest[0][fromHead:], c.rest[1][n-fromHead:]
-		if len(c.rest[0])+len(c.rest[1]) == 0 {
-			c.rest = [2][]byte{}
+		if len(c.rest[0])+len(c.rest[1]) > 0 {
+			continue
+		}
+		if c.rest[1] = c.readChunk(); len(c.rest[1]) == 0 {
+			c.forgetRest()
 			return true, nil
 		}
 	}
@@ -313,7 +354,7 @@ func (c *Conn) writeOn() {
 		err = again
 	}
 	if err != nil {
-		c.rest = [2][]byte{} // the peer may have sent a response: continue to read
+		c.forgetRest() // the peer may have sent a response: continue to read
 		return
 	}
 	c.handler.Wrote()

@@ -47,6 +47,7 @@ type Loop struct {
 
 	sends   atomic.Int64 // calls of Conn.Send
 	outputs sync.Pool    // of *[]byte, for encrypted bytes
+	chunks  sync.Pool    // of *[chunkBytes]byte, for parts of bodies
 
 	// Only the loop's goroutine uses these.
 	tempo    tempo
@@ -80,6 +81,7 @@ func (d *descriptors) closeDescriptors() {
 func New(clock bench.Clock, lags *sockstamp.Lags) (*Loop, error) {
 	l := &Loop{clock: clock, lags: lags, descriptors: descriptors{-1, -1, -1}, done: make(chan struct{})}
 	l.outputs.New = func() any { return new([]byte) }
+	l.chunks.New = func() any { return new([chunkBytes]byte) }
 	if err := l.init(); err != nil {
 		l.closeDescriptors()
 		return nil, fmt.Errorf("start event loop: %w", err)

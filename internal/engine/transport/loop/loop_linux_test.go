@@ -3,6 +3,7 @@
 package loop
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -255,5 +256,51 @@ func TestReadsAllocateNothing(t *testing.T) {
 		<-r.reads
 	}); n != 0 {
 		t.Errorf("%v allocations a read, want none", n)
+	}
+}
+
+// A body that is read while it is written arrives whole, whether or not the peer reads it at once, and so does one
+// that is shorter than a chunk.
+func TestBodyFromAReader(t *testing.T) {
+	for _, size := range []int{0, 1, chunkBytes, chunkBytes + 1, 16 << 20} {
+		l, _, _ := start(t)
+		r, server := dial(t, l)
+		body := make([]byte, size)
+		for i := range body {
+			body[i] = byte(i / 7)
+		}
+		r.conn.Lock()
+		sent, err := r.conn.SendFrom([]byte("head"), bytes.NewReader(body))
+		r.conn.Unlock()
+		if err != nil || sent == (size > 1<<20) {
+			t.Fatalf("SendFrom(%d bytes) = %v, %v", size, sent, err)
+		}
+		got := make([]byte, len("head")+size)
+		if _, err := io.ReadFull(server, got); err != nil || string(got[:4]) != "head" || !bytes.Equal(got[4:], body) {
+			t.Errorf("%d bytes arrived otherwise: %v", size, err)
+		}
+		if !sent {
+			within(t, r.wrote, "Wrote")
+		}
+		r.conn.Lock()
+		if r.conn.chunk != nil || r.conn.body != nil {
+			t.Errorf("after %d bytes the connection holds memory of the body", size)
+		}
+		r.conn.Unlock()
+	}
+}
+
+// A connection that is closed while a body is written lets go of it.
+func TestBodyOfAClosedConnection(t *testing.T) {
+	l, _, _ := start(t)
+	r, _ := dial(t, l)
+	r.conn.Lock()
+	defer r.conn.Unlock()
+	sent, err := r.conn.SendFrom(nil, bytes.NewReader(make([]byte, 16<<20)))
+	if sent || err != nil || r.conn.chunk == nil {
+		t.Fatalf("SendFrom = %v, %v; want something left", sent, err)
+	}
+	if r.conn.Shut(); r.conn.chunk != nil || r.conn.body != nil {
+		t.Error("the closed connection holds memory of the body")
 	}
 }

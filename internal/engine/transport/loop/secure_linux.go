@@ -130,6 +130,18 @@ func (s *Secure) Encrypt(parts ...[]byte) (err error) {
 	return nil
 }
 
+// EncryptFrom is [Secure.Encrypt] for a body that is read while it is encrypted. The reader neither fails nor waits.
+func (s *Secure) EncryptFrom(body io.Reader) error {
+	chunk := s.conn.loop.chunks.Get().(*[chunkBytes]byte)
+	defer s.conn.loop.chunks.Put(chunk)
+	for {
+		n, end := io.ReadFull(body, chunk[:])
+		if err := s.Encrypt(chunk[:n]); err != nil || end != nil {
+			return err
+		}
+	}
+}
+
 // Send writes what was encrypted, see [Conn.Send].
 func (s *Secure) Send() (bool, error) {
 	s.wire.announce = true
