@@ -8,8 +8,11 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// startBranches starts the children of a turn that has returned.
+// startBranches starts the children of a turn that has returned, unless it was a primer.
 func (s *session) startBranches(ctx context.Context, turn int, returned time.Duration) {
+	if s.primer {
+		return
+	}
 	t := &s.Conversation.Turns[turn]
 	for _, fork := range t.Forks {
 		g := s.awaits // who waits for the parent waits for what it becomes

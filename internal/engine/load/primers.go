@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -108,9 +107,7 @@ func (l *primerLoop) prime(ctx context.Context, s *session, longest time.Duratio
 // newPrimer returns a session that sends one turn of a stream, for an answer of one token.
 func (s *session) newPrimer(c *bench.Conversation, turn int) *session {
 	alone := *c
-	alone.Turns = slices.Clone(c.Turns[:turn+1])
-	t := &alone.Turns[turn]
-	t.MaxTokens, t.Forks, t.Spawns = 1, nil, nil
+	alone.Turns = c.Turns[: turn+1 : turn+1]
 	p := &session{
 		Dialogue: s.Dialogue, env: s.env, model: s.model, target: s.target, correlation: s.correlation,
 		root: s, unsent: 1, primer: true, lane: s.lane,

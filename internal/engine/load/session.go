@@ -161,7 +161,7 @@ func (s *session) admitAt(due time.Duration) {
 // buildTurn prepares a turn before it is due: body, headers and record. Messages that are written when they are sent
 // are not written yet: they may be megabytes, and the turn may be due in minutes.
 func (s *session) buildTurn(n int) {
-	s.OneToken = s.env.isCacheWarmup()
+	s.OneToken = s.primer || s.env.isCacheWarmup()
 	turns := s.Conversation.Turns
 	rec := &bench.Record{
 		SessionNum: s.Session, Turn: n, Turns: len(turns),
