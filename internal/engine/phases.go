@@ -207,7 +207,8 @@ func (x *execution) meet(ctx context.Context, p *spec.Phase) (ok bool, fault *ru
 		message := "the phase does not begin: " + x.env.secrets.String(err.Error())
 		return false, &run.Error{Code: run.WorkerLost, Phase: p.Name, Message: message}
 	default:
-		return false, &run.Error{Code: run.TwinFailed, Phase: p.Name, Message: "the other server is not measured: " + x.env.secrets.String(err.Error())}
+		message := "the other server is not measured: " + x.env.secrets.String(err.Error())
+		return false, &run.Error{Code: run.TwinFailed, Phase: p.Name, Message: message}
 	}
 	x.startAt = x.prepared.clock.Offset(start)
 	return true, nil

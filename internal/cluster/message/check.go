@@ -21,13 +21,13 @@ const (
 	MaxFiles   = 1000      // of a part of a run
 	MaxChunk   = 512 << 10 // bytes of a part of a file
 	MaxSeconds = 120       // of a beat
+	MaxSecond  = 128 << 10 // bytes of a second, and of all of a beat
 
-	maxLive    = 256 << 10 // bytes of the metrics of all phases
-	maxSeconds = 128 << 10 // bytes of all seconds of a beat
-	maxText    = 1024      // bytes of a short text
-	maxSmall   = 4 << 10   // bytes of a small message
-	maxName    = 255       // bytes of the name of a file
-	maxLabels  = 32
+	maxLive   = 256 << 10 // bytes of the metrics of all phases
+	maxText   = 1024      // bytes of a short text
+	maxSmall  = 4 << 10   // bytes of a small message
+	maxName   = 255       // bytes of the name of a file
+	maxLabels = 32
 )
 
 func (*Join) kind() kind    { return kind{"join", 32 << 10} }

@@ -147,7 +147,7 @@ func (s *Seconds) UnmarshalJSON(data []byte) (err error) {
 func (s Seconds) Fitting() Seconds {
 	size := 0
 	for i := range s {
-		if size += len(s[i].Data); size > maxSeconds || i == MaxSeconds {
+		if size += len(s[i].Data); size > MaxSecond || i == MaxSeconds {
 			return s[:i]
 		}
 	}

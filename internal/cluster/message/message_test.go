@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"aiperfd/internal/cluster/sealed"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/series"
 	"aiperfd/internal/run"
 )
 
@@ -53,6 +55,7 @@ func messages() []Message {
 		&Beat{
 			Sequence: 5, Offset: -time.Second, ClockBound: time.Millisecond, RTT: time.Millisecond, Draining: true, Run: testRun,
 			Status: "running", Phases: Phases{{Stats: bench.PhaseStats{Index: 1, Name: "profiling", Sent: 10}, Live: []byte("{}")}},
+			Seconds: Seconds{{Number: 3, Window: series.Window{At: time.Second, Data: []byte{255, 1, 0}}}},
 			Done: &Done{
 				State: bench.StateFailed, Reason: "no", Code: run.NoSuccess, Files: Files{file},
 				Ending: &report.Ending{Warnings: []bench.Warning{{Code: "a", Detail: "b"}}, Method: "server"},
@@ -252,6 +255,27 @@ func TestDecodeBounded(t *testing.T) {
 	large := make([]byte, 5000)
 	if err := Decode(large, new(Release)); !errors.Is(err, bus.ErrTooLarge) {
 		t.Errorf("a large message: %v", err)
+	}
+}
+
+// A beat has room for its first seconds, beside the metrics of phases.
+func TestFitting(t *testing.T) {
+	second := func(size int) Second { return Second{Number: 1, Window: series.Window{Data: make([]byte, size)}} }
+	for _, tt := range []struct {
+		seconds Seconds
+		want    int
+	}{
+		{nil, 0}, {Seconds{second(MaxSecond)}, 1}, {Seconds{second(MaxSecond - 1), second(1), second(1)}, 2},
+		{slices.Repeat(Seconds{second(1)}, MaxSeconds+1), MaxSeconds},
+	} {
+		got := tt.seconds.Fitting()
+		if len(got) != tt.want {
+			t.Errorf("%d of %d seconds fit, want %d", len(got), len(tt.seconds), tt.want)
+		}
+		phases := Phases{{Live: make([]byte, maxLive)}}
+		if _, err := Encode(&Beat{Sequence: 1, Phases: phases, Seconds: got}); err != nil {
+			t.Errorf("a beat with %d seconds: %v", len(got), err)
+		}
 	}
 }
 

@@ -99,7 +99,7 @@ func (p *part) ShowSecond(s series.Window) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.number++
-	if len(p.seconds) < mostSeconds {
+	if len(p.seconds) < mostSeconds && len(s.Data) <= message.MaxSecond {
 		p.seconds = append(p.seconds, message.Second{Number: p.number, Window: s})
 	}
 }

@@ -12,7 +12,7 @@ import (
 func NewSamples(to *samples.Recorder) RunObserver {
 	phase := func(p *spec.Phase, _ *measure.Set) Observer {
 		return Observer{
-			Begin: func(l Load) { to.Begin(l.Start()) },
+			Begin:   func(l Load) { to.Begin(l.Start()) },
 			Observe: func(rec *bench.Record) { Sample(to, p, rec) },
 		}
 	}
