@@ -7,6 +7,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/load/spec"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/report"
 	"aiperfd/internal/engine/verdict"
@@ -25,6 +26,13 @@ type execution struct {
 	// firstSession is the number of the first session of the next phase, if the run is a part of a larger one.
 	firstSession int64
 	certificate  *verdict.Certificate // nil = none was requested, or not yet made
+	together     together             // of several profiling phases; records.Recording guards it
+}
+
+// together are the metrics so far of several phases.
+type together struct {
+	at      time.Time
+	metrics metric.Results
 }
 
 // silence returns the observer of the servers' silence in a phase. The first phase
@@ -69,6 +77,13 @@ func (x *execution) shot(because *activePhase) *run.Snapshot {
 		if a.ended || a.plan.Kind == bench.Profiling {
 			measured = append(measured, f.Measured)
 		}
+	}
+	if counted := report.Counted(measured); len(counted) > 1 && snap.Metrics != nil {
+		// The numbers are those of the run, not of its latest phase.
+		if !x.together.at.Equal(snap.MetricsAt) {
+			x.together.at, x.together.metrics = snap.MetricsAt, report.Together(counted)
+		}
+		snap.Metrics, snap.Errors = x.together.metrics, report.Errors(counted)
 	}
 	snap.SetElapsed(now)
 	snap.Client = report.Client(measured, x.certificate)

@@ -208,6 +208,9 @@ func (f *fleetRun) look(l *FleetLook) {
 		events = append(events, run.EventMetrics)
 	}
 	f.lookAtSeconds(l)
+	if counted := report.Counted(measured); len(counted) > 1 {
+		snap.Metrics, snap.Errors = report.Together(counted), report.Errors(counted)
+	}
 	snap.SetElapsed(now)
 	f.env.live.snapshot.Store(snap)
 	for _, e := range events {

@@ -1,13 +1,51 @@
 package report
 
 import (
+	"fmt"
+
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
 	"aiperfd/internal/engine/metric/measure"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
+
+// Counted returns the phases that enter the result.
+func Counted(phases []Measured) (counted []Measured) {
+	for i := range phases {
+		if phases[i].Plan.Counted() {
+			counted = append(counted, phases[i])
+		}
+	}
+	return counted
+}
+
+// Together returns the metrics so far of phases of one run, of which some may go on.
+func Together(phases []Measured) metric.Results {
+	var parts []measure.Part
+	for i := range phases {
+		m := &phases[i]
+		parts = append(parts, measure.Part{Set: m.Set, Window: m.Stats.Measured(m.Stats.LastUpdate), Phase: m.Stats})
+	}
+	results, err := measure.PoolLive(parts...)
+	if err != nil {
+		panic(fmt.Sprintf("phases of one run have the same metrics: %v", err))
+	}
+	return results
+}
+
+// Errors returns the errors so far of phases, in groups, most frequent first.
+func Errors(phases []Measured) []metric.ErrorGroup {
+	all := measure.NewErrorGroups()
+	for i := range phases {
+		for _, g := range phases[i].Set.ErrorGroups() {
+			all.AddGroup(&g)
+		}
+	}
+	return all.Groups()
+}
 
 // Client returns the judgement on the client over the phases of a run; the last one
 // may still be running. It is nil if there is neither a judgement nor a certificate.

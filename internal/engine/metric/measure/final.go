@@ -139,6 +139,34 @@ func Pool(parts ...Part) (metric.Results, error) {
 	return f.results(), nil
 }
 
+// PoolLive returns the metrics of several phases together, of which some may go on. They are those of [Set.Live]:
+// from sketches and counters. The sets must have the same options; they stay as they are.
+func PoolLive(parts ...Part) (metric.Results, error) {
+	if len(parts) == 0 {
+		return nil, errors.New("pool phases: there are none")
+	}
+	o := parts[0].Set.opts
+	o.Budget = -1 // no values are kept
+	all, err := NewSet(o)
+	if err != nil {
+		return nil, fmt.Errorf("pool phases: %w", err)
+	}
+	all.network = parts[0].Set.network
+	var phases []bench.PhaseStats
+	for _, p := range parts {
+		if !o.equal(&p.Set.opts) {
+			return nil, errors.New("pool phases: their options differ")
+		}
+		for i := range all.series {
+			all.series[i].sketch.Merge(p.Set.series[i].sketch)
+		}
+		all.tally.Merge(&p.Set.tally)
+		phases = append(phases, p.Phase)
+	}
+	f := finisher{set: all, totals: all.newTotals(Joint(parts...), phases...), live: true}
+	return f.results(), nil
+}
+
 // Joint returns the length of the windows of phases together, in the order of their
 // starts. A time that belongs to several windows counts once.
 func Joint(parts ...Part) (w time.Duration) {

@@ -237,8 +237,14 @@ func TestMergeRefuses(t *testing.T) {
 	if _, err := Pool(Part{Set: newSet(t, everything())}, Part{Set: newSet(t, withSLOs())}); err == nil {
 		t.Error("pooled sets with different options")
 	}
+	if _, err := PoolLive(Part{Set: newSet(t, everything())}, Part{Set: newSet(t, withSLOs())}); err == nil {
+		t.Error("pooled running phases with different options")
+	}
 	if _, err := Pool(); err == nil {
 		t.Error("pooled nothing")
+	}
+	if _, err := PoolLive(); err == nil {
+		t.Error("pooled no running phase")
 	}
 }
 
@@ -277,6 +283,20 @@ func TestPool(t *testing.T) {
 	}
 	if c := parts[0].Set.Counters().Success; c != 1 {
 		t.Errorf("pooling changed a set: %d successes", c)
+	}
+	live, err := PoolLive(parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(want, "effective_concurrency") // a curve, which is absent while a phase goes on
+	delete(want, "effective_prefill_throughput")
+	for tag, w := range want {
+		if got := statistic(t, live, tag, metric.Avg); !near(got, w, 1e-12) {
+			t.Errorf("so far, %s = %v, want %v", tag, got, w)
+		}
+	}
+	if n := live.Find("request_latency").Count; n != 2 {
+		t.Errorf("so far, request_latency has %d values, want 2", n)
 	}
 }
 
