@@ -55,8 +55,12 @@ func openLoop(s *run.Snapshot) table {
 		{"Asked", view.Compact(&x.AskedRate)}, {"Offered, by the due times", view.Compact(x.OfferedRate)},
 		{"Sent", view.Compact(x.SentRate)}, {"Served", view.Compact(x.AchievedRate)},
 	}
+	message := x.Message
+	if message != "" {
+		message = strings.ToUpper(message[:1]) + message[1:] + "."
+	}
 	parts := []string{
-		x.Message, "Most requests that were due and had not returned: " + view.Whole(x.BacklogMax) + ".",
+		message, "Most requests that were due and had not returned: " + view.Whole(x.BacklogMax) + ".",
 		"Due without an answer: " + view.Whole(x.Cut+x.Dropped) + ".",
 	}
 	t.More = strings.TrimSpace(strings.Join(parts, " "))

@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/catalogue"
+	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
 
@@ -36,5 +37,16 @@ func TestPhases(t *testing.T) {
 	}
 	if one := byPhase(&run.Snapshot{Phases: []run.Phase{phase("only", 120, 40)}}); one.Rows != nil {
 		t.Errorf("one phase has a table of its own: %v", one.Rows)
+	}
+}
+
+// What is said below the table of an open loop are whole sentences.
+func TestOpenLoopText(t *testing.T) {
+	s := &verdict.Saturation{AskedRate: 12, BacklogMax: 9, Message: "asked 12/s, sent 11.1/s: 40 requests failed"}
+	got := openLoop(&run.Snapshot{Saturation: s}).More
+	const want = "Asked 12/s, sent 11.1/s: 40 requests failed. Most requests that were due and had not returned: 9. " +
+		"Due without an answer: 0."
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
