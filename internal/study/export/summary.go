@@ -128,11 +128,22 @@ func (r *Report) row(c *cell.Result, best *cell.Comparison, at int) results.Swee
 		reading := results.Reading{Condition: limitOf(f)}
 		if e := c.Find(f.MetricTag, f.Stat); e != nil {
 			reading.Observed, reading.Met = &e.Mean, f.Holds(e.Mean)
-			reading.Doubt = doubt(f.MetricTag, e.Invalid, e.Unsupported)
+			reading.Doubt = doubt(f.MetricTag, e.Invalid, r.tooFew(c, f, e))
 		}
 		out.Readings = append(out.Readings, reading)
 	}
 	return out
+}
+
+// tooFew reports whether the runs of a row have too few requests to decide a limit. A search has decided its limits by
+// a rule of its own, which the row repeats.
+func (r *Report) tooFew(c *cell.Result, f sweep.Filter, e *cell.Estimate) bool {
+	if r.search() == nil {
+		return e.Unsupported
+	}
+	return slices.ContainsFunc(c.Counting(f.MetricTag), func(t cell.Trial) bool {
+		return !search.Supported(&t, f.MetricTag, f.Stat)
+	})
 }
 
 // doubt says why a reading may be wrong.

@@ -159,3 +159,27 @@ func TestLimitOf(t *testing.T) {
 		}
 	}
 }
+
+// Whether there were too few requests to decide a limit is told by the same rule for the sides of a boundary and for
+// the rows: by the number of requests, also if they are worth fewer independent ones.
+func TestSummaryOfSearchWithFewIndependent(t *testing.T) {
+	r := probes(t)
+	for i := range r.Outcomes {
+		for j := range r.Outcomes[i].Trials {
+			metrics := r.Outcomes[i].Trials[j].Metrics
+			for k := range metrics {
+				metrics[k].Unsupported = []string{"p99"}
+			}
+		}
+	}
+	r.cells, r.rows = nil, nil
+	s := r.Summary()
+	for _, row := range s.Rows {
+		if e := row.Metrics["request_latency"].Statistics["p99"]; !e.Unsupported || row.Readings[0].Doubt != "" {
+			t.Errorf("%s: unsupported %t, doubt %q, want a mark and no doubt", row.Name, e.Unsupported, row.Readings[0].Doubt)
+		}
+	}
+	if why := s.Undecided(); len(why) != 0 {
+		t.Errorf("not decided: %q", why)
+	}
+}
