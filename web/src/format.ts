@@ -177,6 +177,11 @@ export function model(name: string): string {
   return name.replace(/\/+$/, "").split("/").at(-1) || name;
 }
 
+/** cut returns at most so many characters of a text, and says if that is not all. */
+export function cut(text: string, most: number): string {
+  return text.length <= most ? text : text.slice(0, most - 1).trimEnd() + "…";
+}
+
 /** sentence returns a text that begins with a capital letter. */
 export function sentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);

@@ -125,7 +125,12 @@ function allOptions(latest: { current: Spec }, width: number): uPlot.Options {
       x: {
         time: false,
         ...own.scales?.x,
-        range: (_, low, high) => cursor.zoom.peek() ?? latest.current.range(low, high),
+        range: (u, low, high) => {
+          // uPlot itself widens the range of a single point, by up to 100.
+          const [one, more] = u.data[0] ?? [];
+          const single = one !== undefined && more === undefined;
+          return cursor.zoom.peek() ?? latest.current.range(single ? one : low, single ? one : high);
+        },
       },
     },
     hooks: {

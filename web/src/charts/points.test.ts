@@ -77,3 +77,8 @@ test("a line crosses a label if a part of it lies within, whatever its direction
   expect(crosses(box, [0, 20, 15, 17])).toBe(false);
   expect(crosses(box, [0, 5, 0, 5])).toBe(false);
 });
+
+test("a difference of a thousandth is not drawn across the whole axis", () => {
+  const [low, high] = rangeOf(group(point(125.05, 1), point(125.08, 2)), "x");
+  expect(high - low).toBeGreaterThan(6);
+});

@@ -232,7 +232,12 @@ export function rangeOf(p: Pick<Props, "groups" | "limits" | "logX" | "logY">, a
     const room = axis === "x" ? 1.25 : 1.3;
     return [low / room, high * room];
   }
-  if (axis === "x" && low > 0.5 * high) return [low - 0.15 * (high - low || high), high + 0.15 * (high - low || high)];
+  if (axis === "x" && low > 0.5 * high) {
+    // An axis of less than a twentieth of its values would make much of differences that are none.
+    const apart = high - low;
+    const room = apart === 0 ? 0.15 * high : Math.max(0.15 * apart, (0.05 * high - apart) / 2);
+    return [low - room, high + room];
+  }
   const span = high - Math.min(0, low) || 1;
   return [Math.min(0, low), high + 0.1 * span];
 }

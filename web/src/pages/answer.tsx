@@ -7,6 +7,7 @@ import {
   among,
   condition,
   doubts,
+  good,
   metricName,
   outcomes,
   type Row,
@@ -73,7 +74,8 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
       <p class="headline">
         {b.advised !== undefined ? (
           <>
-            <span class="muted">Plan for {b.parameter.name} at most</span> <b>{level(b.advised)}</b>
+            <span class="muted">Plan for {b.parameter.name} at most</span> <b>{level(b.advised)}</b>{" "}
+            {unitOf(b.parameter.name)}
           </>
         ) : open.length > 0 ? (
           <>
@@ -85,7 +87,7 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
               Highest {b.parameter.name}
               {capacity ? " that was measured" : ""} within the limits
             </span>{" "}
-            <b>{format.count(b.pass.value)}</b>
+            <b>{level(b.pass.value)}</b> {unitOf(b.parameter.name)}
           </>
         ) : (
           <b>No measured {b.parameter.name} is within the limits</b>
@@ -164,11 +166,18 @@ function Found({ of: b, sweep }: { of: Boundary; sweep: Sweep }): JSX.Element {
       )}
       {b.kind && (
         <p class="muted">
-          {b.kind === "cliff" ? "Beyond it the numbers jump." : "The numbers grow smoothly across it."}
+          {b.kind === "cliff" ? "Beyond it the numbers jump." : "The numbers grow smoothly across the boundary."}
         </p>
       )}
     </div>
   );
+}
+
+/** units are those of the levels of load that have one. */
+const units: Record<string, string> = { rate: "requests/s", session_rate: "sessions/s", sessionRate: "sessions/s" };
+
+function unitOf(parameter: string): string {
+  return units[parameter] ?? "";
 }
 
 /** level is a level of load: whole numbers, such as those of concurrent requests, have no digits. */
@@ -252,7 +261,7 @@ function Best({ sweep }: { sweep: Sweep }): JSX.Element | null {
                 </span>{" "}
                 <b>{row!.name}</b>
                 <span>
-                  <Mean of={read(row!, tag, stat)} /> {unit}
+                  <Mean of={read(row!, tag, stat)} measured={good(row!)} /> {unit}
                   {row!.outcome === "fail" && <span class="bad">, {outcomes.fail}</span>}
                 </span>
               </p>

@@ -179,7 +179,7 @@ function Heat({
             marks={events}
           />
         ) : (
-          <p class="empty later">{d ? "No request has a value of it." : "Loading …"}</p>
+          <p class={d ? "empty" : "empty later"}>{d ? "No request has such a value." : "Loading …"}</p>
         )}
       </div>
     </div>

@@ -334,7 +334,7 @@ function Picture({ of, entries }: { of: Comparison; entries: Entry[] }): JSX.Ele
       const point = {
         x: a,
         y: b,
-        label: name.slice(0, 24),
+        label: format.cut(name, 24),
         title: name,
         kind: "plain" as const,
         href: link("runs/" + run.id),

@@ -80,7 +80,11 @@ export function Percentiles({ store }: { store: RunStore }): JSX.Element {
             {tags.length === 0 && (
               <tr>
                 <td class="empty" colSpan={8}>
-                  {latest && live ? `No request ended in the last ${recent} seconds.` : "No request has ended yet."}
+                  {latest && live
+                    ? `No request ended in the last ${recent} seconds.`
+                    : live
+                      ? "No request has ended yet."
+                      : "No request has a value."}
                 </td>
               </tr>
             )}

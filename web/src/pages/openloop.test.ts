@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Stats } from "../api/client";
-import { attained, attainedText, goodText } from "./openloop";
+import { attained, attainedText, goodText, missedMost } from "./openloop";
 
 const stats = (avg: number) => ({ avg }) as Stats;
 
@@ -39,4 +39,15 @@ test("the share of good requests says whether failed ones are in it", () => {
   expect(goodText(metrics)).toBe("93.0 % of the requests, failed ones included, met all objectives");
   expect(goodText({ good_request_fraction: stats(0.93) })).toBe("93.0 % of the requests met all objectives");
   expect(goodText({})).toBe("requests that met all objectives");
+});
+
+test("of objectives that were missed equally often, such as by failed requests alone, none was missed most", () => {
+  const list = (a: number | null, b: number | null) => [
+    { metric: "inter_token_latency", threshold: 90, share: a },
+    { metric: "time_to_first_token", threshold: 600, share: b },
+  ];
+  expect(missedMost(list(0.8, 0.8))).toBeUndefined();
+  expect(missedMost(list(0.4, 0.8))!.metric).toBe("inter_token_latency");
+  expect(missedMost(list(0.4, 0.8).slice(0, 1))).toBeUndefined();
+  expect(missedMost(list(null, null))).toBeUndefined();
 });

@@ -133,6 +133,13 @@ export function attained(slos: Record<string, number>, metrics: Record<string, S
     .sort((a, b) => (a.share ?? 2) - (b.share ?? 2));
 }
 
+/** missedMost is the objective that fewer requests met than any other; undefined if two are equal, such as when only
+ * failed requests missed them. */
+export function missedMost(sorted: readonly Attained[]): Attained | undefined {
+  const [first, second] = sorted;
+  return first && second && first.share !== null && first.share < (second.share ?? 0) ? first : undefined;
+}
+
 /** attainedText says of how many requests a share met so many objectives; failed ones met none. */
 export function attainedText(objectives: number, metrics: Record<string, Stats>): string {
   const which = ["the objective", "both objectives"][objectives - 1] ?? `all ${objectives} objectives`;
@@ -159,6 +166,7 @@ export function Attainment({ store }: { store: RunStore }): JSX.Element | null {
   const list = attained(store.slos.value, metrics);
   if (list.length === 0) return null;
   const client = store.run.value?.client;
+  const worst = missedMost(list);
   return (
     <>
       <p>
@@ -167,12 +175,12 @@ export function Attainment({ store }: { store: RunStore }): JSX.Element | null {
       </p>
       <table>
         <tbody>
-          {list.map((a, i) => (
+          {list.map((a) => (
             <tr key={a.metric}>
               <td class="text wrap">
                 {metricName(a.metric)} {/throughput/.test(a.metric) ? "≥" : "≤"} {format.number(a.threshold)}{" "}
                 {metrics[a.metric]?.unit}
-                {i === 0 && list.length > 1 && a.share !== null && a.share < 1 && <span class="tag">missed most</span>}
+                {a === worst && <span class="tag">missed most</span>}
               </td>
               <td class={a.share !== null && a.share < 1 ? "bad" : "good"}>
                 <Doubt of={doubtOf(client, "slo_attainment." + a.metric)} /> {format.percent(a.share)}

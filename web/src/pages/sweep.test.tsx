@@ -278,3 +278,36 @@ test("a sweep of any number of values has the interval of each", async () => {
     expect(cells.filter((c) => c !== "20.0 ±1.00")).toEqual([]);
   }
 });
+
+test("values stand in their order, not in that in which a search measured them", async () => {
+  const page = open(sweep([row(8, "pass", 800, 10), row(64, "fail", 900, 60), row(48, "fail", 890, 50)]), {
+    cells_total: 3,
+    cells_done: 3,
+  });
+  await eventually(() => expect(card(page, "Values")).toBeTruthy());
+  const names = [...card(page, "Values")!.querySelectorAll("tbody .value")].map(text);
+  expect(names).toEqual(["concurrency 8", "concurrency 48", "concurrency 64"]);
+});
+
+test("a mean that leaves out distorted runs says of how many it is", async () => {
+  const rows = [row(1, "measured", 100, 10), row(2, "measured", 200, 12)];
+  const few = rows[1]!.metrics.time_to_first_token.statistics;
+  few.p99 = estimate(12, 1);
+  const page = open(sweep(rows, { best_latency: 1 }), { cells_total: 6, cells_done: 6 });
+  await eventually(() => expect(text(card(page, "Values"))).toContain("1 of 3 runs"));
+  expect(text(card(page, "Values"))).toContain("Runs in which the load generator distorted a number are left out");
+  expect(text(card(page, "Answer"))).toContain("1 of 3 runs");
+});
+
+test("the Pareto front of a picture has the values that the table marks, also those that are not decided", async () => {
+  const unsure = { ...reading(30), doubt: "too few requests for this percentile" };
+  const rows = [
+    row(1, "pass", 100, 10, 1, { pareto: true, readings: [reading(10)] }),
+    row(8, "pass", 800, 30, 1, { pareto: true, readings: [unsure] }),
+    row(64, "fail", 900, 60, 1, { pareto: false, readings: [reading(60)] }),
+  ];
+  const page = open(sweep(rows, { limits: [limit] }), { cells_total: 3, cells_done: 3 });
+  await eventually(() =>
+    expect([...page.querySelectorAll(".legend")].filter((l) => text(l).includes("Pareto front"))).not.toHaveLength(0),
+  );
+});

@@ -193,7 +193,7 @@ function Choice({ sweep, objective, set, gpus, setGPUs }: ChoiceProps): JSX.Elem
   const statistics = ["avg", "p50", "p90", "p95", "p99"].filter((s) => sweep.rows.some((row) => read(row, metric, s)));
   const kept = objective ? sweep.rows.filter((row) => keeps(row, objective)).length : 0;
   const at = objective ? best(sweep, objective) : -1;
-  const doubt = objective && at >= 0 ? doubted(sweep.rows[at]!, objective) : "";
+  const doubt = objective && at >= 0 ? doubted(sweep, sweep.rows[at]!, objective) : "";
   return (
     <Card class="choice">
       <div class="row">
@@ -273,9 +273,13 @@ function Choice({ sweep, objective, set, gpus, setGPUs }: ChoiceProps): JSX.Elem
 }
 
 /** doubted says why it is not decided that a value keeps an objective; empty = it is. */
-function doubted(row: Row, objective: Objective): string {
+function doubted(sweep: Sweep, row: Row, objective: Objective): string {
   const e = read(row, objective.metric, objective.statistic);
-  if (e?.unsupported) return `${row.name} had too few requests for this percentile`;
+  const limit = sweep.search && sweep.limits.find((l) => l.metric === objective.metric);
+  // A search has its own rule for when there are too few, by which it has decided its limit.
+  const judged = limit?.statistic === objective.statistic && limit.threshold === objective.threshold;
+  if (judged ? open(sweep, row).some((why) => why.startsWith("too few")) : e?.unsupported)
+    return `${row.name} had too few requests for this percentile`;
   return straddles(e, objective) ? `the interval of ${row.name} contains your limit` : "";
 }
 
@@ -344,7 +348,7 @@ function points(sweep: Sweep, rows: Row[], place: Place, objective: Objective | 
 function short(row: Row): string {
   const all = Object.values(row.values);
   const plain = all.every((v) => ["string", "number", "boolean"].includes(typeof v));
-  return all.length > 0 && plain ? all.map(String).join(", ").slice(0, 24) : row.name.slice(0, 24);
+  return format.cut(all.length > 0 && plain ? all.map(String).join(", ") : row.name, 24);
 }
 
 function Pictures({
@@ -368,8 +372,11 @@ function Pictures({
       joined,
       points: points(sweep, g.rows, place, objective),
     }));
-  const fronted = (all: Group[], lessX: boolean): Group[] => {
-    const counting = all.flatMap((g) => g.points).filter((p) => p.kind === "plain" || p.kind === "pass");
+  const fronted = (place: Place, lessX: boolean): Group[] => {
+    const all = groups(place, false);
+    // Values that may lie on the other side of a limit count by what was measured, as in the table.
+    const within = sweep.rows.filter((row) => row.outcome !== "fail");
+    const counting = points(sweep, within, place, objective).filter((p) => p.kind !== "excluded");
     const on = front(counting, lessX).toSorted((a, b) => a.x - b.x);
     return on.length < 2
       ? all
@@ -461,7 +468,7 @@ function Pictures({
             xLabel="output tokens/s of each user (median)"
             yText={whole}
             limits={lines(user, true)}
-            groups={fronted(groups(fromMetrics(user, { tag: rate, stat: "avg", ...per }), false), false)}
+            groups={fronted(fromMetrics(user, { tag: rate, stat: "avg", ...per }), false)}
           />
         )}
         <Points
@@ -470,7 +477,7 @@ function Pictures({
           xLabel={statisticName(latency.tag, latency.stat)}
           yText={whole}
           limits={lines(latency, true)}
-          groups={fronted(groups(fromMetrics(latency, { tag: rate, stat: "avg" }), false), true)}
+          groups={fronted(fromMetrics(latency, { tag: rate, stat: "avg" }), true)}
         />
       </div>
       <p class="muted">
@@ -535,6 +542,20 @@ export function ordered(limits: readonly Condition[]): [string, string, string][
   return [...more, ...columns.filter(limited), ...columns.filter((c) => !limited(c))];
 }
 
+/** byValue are the rows with their indexes, in the order of their values if there is one number; a search measures
+ * them in another order. */
+function byValue(sweep: Sweep): [Row, number][] {
+  const all = sweep.rows.map((row, i): [Row, number] => [row, i]);
+  const [axis] = numeric(sweep);
+  if (!axis || sweep.parameters.length > 1) return all;
+  return all.sort(([a], [b]) => value(a, axis.path)! - value(b, axis.path)!);
+}
+
+/** partly reports whether the mean of a row leaves out some of its runs. */
+function partly(row: Row, e: Estimate | null): boolean {
+  return e !== null && !e.distorted && e.runs < good(row);
+}
+
 function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null }): JSX.Element {
   const shown = ordered(sweep.limits).filter(([, tag, stat]) => sweep.rows.some((row) => read(row, tag, stat)));
   const judged = sweep.rows.some((row) => row.outcome !== "measured");
@@ -554,11 +575,11 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
             </tr>
           </thead>
           <tbody>
-            {sweep.rows.map((row, i) => (
+            {byValue(sweep).map(([row, i]) => (
               <tr
                 key={row.name + i}
                 class={
-                  i === chosenAt && !doubted(row, objective!)
+                  i === chosenAt && !doubted(sweep, row, objective!)
                     ? "chosen"
                     : i !== chosenAt && objective && !keeps(row, objective)
                       ? "faint"
@@ -580,7 +601,7 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
                 )}
                 {shown.map(([title, tag, stat]) => (
                   <td key={title} class="mean" data-label={title}>
-                    <Mean of={read(row, tag, stat)} />
+                    <Mean of={read(row, tag, stat)} measured={good(row)} />
                   </td>
                 ))}
                 <td class="text runs-of" data-label="Runs">
@@ -616,6 +637,10 @@ function Rows({ sweep, objective }: { sweep: Sweep; objective: Objective | null 
         {sweep.limits.length > 0 && ` Limits: ${sweep.limits.map(condition).join("; ")}.`}
         {sweep.rows.some((row) => shown.some(([, tag, stat]) => read(row, tag, stat)?.distorted)) &&
           " Struck out: the load generator distorted it."}
+        {shown.some(([, tag, stat]) => sweep.rows.some((row) => partly(row, read(row, tag, stat)))) &&
+          " Runs in which the load generator distorted a number are left out of its mean."}
+        {sweep.rows.some((_, i) => marks(sweep, i).includes("Pareto")) &&
+          ` Pareto: no other value has both more requests/s and a lower ${metricName(sweep.latency_metric)} p99.`}
         {sweep.rows.some((row) => shown.some(([, tag, stat]) => read(row, tag, stat)?.unsupported)) &&
           " * Too few independent requests for this percentile."}
       </p>

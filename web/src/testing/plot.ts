@@ -33,7 +33,8 @@ export class FakePlot {
   /** rangeOfX is what the axis shows of the data: all of it unless the chart says otherwise. */
   private rangeOfX(): [number, number] {
     const x = this.data[0];
-    const [low, high] = [x[0] ?? 0, x.at(-1) ?? 0];
+    // uPlot widens the range of a single point before it asks for another.
+    const [low, high] = [x[0] ?? 0, (x.at(-1) ?? 0) + (x.length === 1 ? 100 : 0)];
     const range = this.options.scales?.x?.range;
     if (typeof range !== "function") return [low, high];
     return range(this as unknown as uPlot, low, high, "x") as [number, number];

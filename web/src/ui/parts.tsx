@@ -70,7 +70,10 @@ export function Doubt({ of }: { of: Schemas["verdict.Reason"] | undefined }): JS
 }
 
 /** Mean is a mean with half the width of its interval, or with the upper end of one that would go below zero. */
-export function Mean({ of: e }: { of: Schemas["results.Estimate"] | null }): JSX.Element {
+/** Mean is a statistic of a value of a sweep. measured is how many of its runs have results: if the load generator
+ * distorted the statistic in some, the mean is that of the others, which it says. */
+export function Mean(props: { of: Schemas["results.Estimate"] | null; measured?: number }): JSX.Element {
+  const { of: e, measured = 0 } = props;
   if (!e) return <>{format.absent}</>;
   const text = (
     <>
@@ -78,6 +81,11 @@ export function Mean({ of: e }: { of: Schemas["results.Estimate"] | null }): JSX
       {e.unsupported && "*"}
       {e.runs > 1 && " "}
       {e.runs > 1 && <span class="spread">{format.spread(e)}</span>}
+      {!e.distorted && e.runs < measured && (
+        <span class="sub" title="The load generator distorted it in the other runs">
+          {e.runs} of {measured} runs
+        </span>
+      )}
     </>
   );
   return e.distorted ? <s title="The load generator distorted it">{text}</s> : text;
