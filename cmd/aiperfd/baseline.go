@@ -176,14 +176,14 @@ folder of the gate, with its file gate.json; its verdict must be pass.`,
 	cmd.RunE = onBaselines(&dir, true, func(
 		ctx context.Context, cmd *cobra.Command, all *app.Baselines, args []string,
 	) error {
-		data, err := os.ReadFile(filepath.Join(args[1], app.GateJSON))
+		data, err := os.ReadFile(filepath.Join(args[1], compare.GateJSON))
 		if err != nil {
 			return err
 		}
 		var answer compare.GateAnswer
 		err = json.Unmarshal(data, &answer)
 		if err != nil || answer.Schema != results.AnswerSchema || answer.Kind != "gate" {
-			return exitWith(exitUsage, fmt.Errorf("%s is not the answer of a gate", filepath.Join(args[1], app.GateJSON)))
+			return exitWith(exitUsage, fmt.Errorf("%s is not the answer of a gate", filepath.Join(args[1], compare.GateJSON)))
 		}
 		if answer.Verdict != compare.Passes {
 			return exitWith(exitUsage, fmt.Errorf("the verdict of %s is %s; only a candidate that passed is promoted",

@@ -19,7 +19,6 @@ import (
 	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/redact"
-	"aiperfd/internal/results"
 )
 
 const gateLong = `Say whether a candidate may pass: measure it, judge rules on the results, and
@@ -145,7 +144,7 @@ func (o *gateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return withExitCode(err)
 	}
-	return verdictCode(answer)
+	return ctl.GateError(answer)
 }
 
 // follow takes what a document says about its gate; flags come first.
@@ -317,18 +316,6 @@ func printGate(cmd *cobra.Command, a *compare.GateAnswer, format string, annotat
 	}
 	_, err := fmt.Fprint(out, text)
 	return err
-}
-
-// verdictCode returns the error with the exit code of an answer; nil if the candidate passes.
-func verdictCode(a *compare.GateAnswer) error {
-	code := map[results.Verdict]int{
-		compare.Fails: exitSLO, compare.Inconclusive: exitUndecided, compare.Invalid: exitClient,
-		compare.NotComparable: exitClient,
-	}[a.Verdict]
-	if code == exitOK {
-		return nil
-	}
-	return exitWith(code, errors.New("gate: "+a.Headline()))
 }
 
 // simpleCode returns an error with its exit code folded: 1 if the candidate fails, 2 for anything else.

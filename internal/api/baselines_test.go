@@ -119,6 +119,47 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
+// TestCandidateJudged judges runs by rules, once or while a measurement goes on; the baseline stays as it is.
+func TestCandidateJudged(t *testing.T) {
+	ts := newTestServer(t, nil)
+	var ids []string
+	for i, ttft := range []float64{41, 42, 43} {
+		id := fmt.Sprintf("%s%x", idMissing[:31], i+10)
+		ids = append(ids, `"`+id+`"`)
+		ts.fake.runs = append(ts.fake.runs, testRun(id, bench.StateCompleted))
+		m := metric.Result{Def: &catalogue.Def{Tag: "time_to_first_token", Header: "Time to First Token", Unit: "ms"}, Count: 480}
+		m.Set(metric.Avg, ttft)
+		ts.fake.snapshots[id] = &run.Snapshot{State: bench.StateCompleted, Metrics: metric.Results{m}}
+	}
+	body := func(n int, rest string) string {
+		return `{"runs":[` + strings.Join(ids[:n], ",") + `],` + rest + `}`
+	}
+	for _, s := range []struct {
+		body   string
+		status int
+		want   string // part of the body
+	}{
+		{`{"runs":[],"rules":["ttft<1"]}`, 400, "runs has 0 runs, want 1 to 100"},
+		{body(3, `"rules":[]`), 400, "rules has 0 rules, want 1 to 50"},
+		{body(3, `"rules":["ttft<60"],"looks":[2]`), 400, "looks: [2]: numbers of runs from 3 to 100"},
+		{body(3, `"rules":["ttft<60"],"on_inconclusive":"shrug"`), 400, `on_inconclusive is \"shrug\"`},
+		{body(3, `"rules":["ttft<+5%"]`), 404, "Baseline main has no revision of this workload and target"},
+		{body(3, `"rules":["ttft<60"]`), 200, `"verdict":"pass"`},
+		{body(3, `"rules":["ttft<30"]`), 200, `"verdict":"fail"`},
+		{body(2, `"rules":["ttft<60"],"looks":[3,5]`), 200, `"final":false`},
+		{body(3, `"rules":["ttft<60"],"looks":[3,5]`), 200, `"final":true`},
+		{body(3, `"rules":["ttft<42"],"on_inconclusive":"pass"`), 200, `"verdict":"inconclusive","counts_as":"pass"`},
+	} {
+		w := ts.do("POST", "/api/baselines/main/judge", s.body, jsonType)
+		if w.Code != s.status || !strings.Contains(w.Body.String(), s.want) {
+			t.Errorf("%.140s = %d %s, want %d and %s", s.body, w.Code, w.Body, s.status, s.want)
+		}
+	}
+	if w := ts.do("GET", "/api/baselines/main", ""); w.Code != 404 {
+		t.Errorf("after judgements there is a baseline: %d %s", w.Code, w.Body)
+	}
+}
+
 // TestPromote judges runs by rules, and makes those that pass the newest revision.
 func TestPromote(t *testing.T) {
 	ts := newTestServer(t, nil)

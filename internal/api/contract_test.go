@@ -125,6 +125,8 @@ func TestAnswersMatchDocument(t *testing.T) {
 		{"GET", "/api/baselines/main/1", "", nil}, {"GET", "/api/baselines/main/2", "", nil}, {"GET", "/api/baselines/main/x", "", nil},
 		{"POST", "/api/baselines/main/promote", `{"runs":["` + idDone + `"],"rules":["ttft<1"]}`, []string{"Content-Type: application/json"}},
 		{"POST", "/api/baselines/main/promote", `{"runs":["` + idDone + `"],"rules":[]}`, []string{"Content-Type: application/json"}},
+		{"POST", "/api/baselines/main/judge", `{"runs":["` + idDone + `"],"rules":["ttft<1"],"looks":[3]}`, []string{"Content-Type: application/json"}},
+		{"POST", "/api/baselines/main/judge", `{"runs":["` + idDone + `"],"rules":[]}`, []string{"Content-Type: application/json"}},
 		{"DELETE", "/api/baselines/main/1", "", nil}, {"DELETE", "/api/baselines/main/1", "", nil}, {"DELETE", "/api/baselines/main", "", nil},
 		{"POST", "/v1/traces", "{}", []string{"Content-Type: application/json"}}, {"POST", "/v1/traces", "{", nil},
 		{"POST", "/api/telemetry/probe", `{"urls":["h:8000"]}`, []string{"Content-Type: application/json"}},

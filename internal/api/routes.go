@@ -103,6 +103,7 @@ func baselineRoutes(named *baselines.Handler) []route {
 		get(revision, named.GetRevision, none()),
 		change("set-baseline", http.MethodPut, oneBaseline, access.Submit, named.Set),
 		change("promote-baseline", http.MethodPost, oneBaseline+"/promote", access.Submit, named.Promote),
+		change("", http.MethodPost, oneBaseline+"/judge", access.Submit, named.Judge),
 		change("remove-baseline", http.MethodDelete, oneBaseline, access.Submit, named.Remove),
 		change("remove-baseline", http.MethodDelete, revision, access.Submit, named.RemoveRevision),
 	}

@@ -144,20 +144,13 @@ func (o *GateOptions) judge(
 	return answer, ended, err
 }
 
-// The names of the files of a gate.
-const (
-	GateJSON     = "gate.json"
-	gateMarkdown = "gate.md"
-	gateJUnit    = "gate.junit.xml"
-)
-
 // writeGate writes the answer in all its forms.
 func writeGate(dir string, a *compare.GateAnswer) error {
-	junit, err := a.JUnit()
+	others, err := a.Files()
 	if err != nil {
 		return err
 	}
-	return writeAnswer(dir, GateJSON, a, map[string][]byte{gateMarkdown: []byte(a.Markdown()), gateJUnit: junit})
+	return writeAnswer(dir, compare.GateJSON, a, others)
 }
 
 // writeAnswer writes an answer as JSON, and its other forms by the names of their files.
@@ -182,7 +175,7 @@ func writeAnswer(dir, name string, answer any, others map[string][]byte) error {
 func GateFolder() string {
 	dir := "gate"
 	for n := 2; ; n++ {
-		if _, err := os.Stat(filepath.Join(dir, GateJSON)); err != nil && !occupied(trialFolder(dir, 0)) {
+		if _, err := os.Stat(filepath.Join(dir, compare.GateJSON)); err != nil && !occupied(trialFolder(dir, 0)) {
 			return dir
 		}
 		dir = fmt.Sprintf("gate-%d", n)

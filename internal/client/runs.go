@@ -198,6 +198,11 @@ func (c *Client) PromoteBaseline(ctx context.Context, name string, candidate wir
 	return c.sendJSON(ctx, request{method: http.MethodPost, path: baselinePath(name, 0) + "/promote"}, candidate)
 }
 
+// Judge returns whether runs may pass by rules, and changes no baseline.
+func (c *Client) Judge(ctx context.Context, name string, of *wire.Judgement) (json.RawMessage, error) {
+	return c.sendJSON(ctx, request{method: http.MethodPost, path: baselinePath(name, 0) + "/judge", repeat: true}, of)
+}
+
 // sendJSON performs a request with a value as its body, and returns the body of the response.
 func (c *Client) sendJSON(ctx context.Context, r request, value any) (json.RawMessage, error) {
 	var err error

@@ -106,7 +106,7 @@ func (g *Gate) Judge(candidate []Input) (*GateAnswer, error) {
 	for i, r := range rules {
 		out.Rules[i] = RuleAnswer{
 			Text: r.String(), Metric: r.Metric, Statistic: r.Stat, Header: r.def.Header, Unit: r.def.Unit,
-			Points: r.points && r.MaxRegression != nil, Verdict: Inconclusive, rule: r,
+			Points: r.points && r.MaxRegression != nil, Relative: r.MaxRegression != nil, Verdict: Inconclusive, rule: r,
 			OnInconclusive: cmp.Or(r.OnInconclusive, g.OnInconclusive, CountsAsError),
 		}
 	}
@@ -271,13 +271,13 @@ func (a *GateAnswer) decide(base []Input) string {
 		case r.Verdict != Inconclusive:
 			continue
 		case !r.estimated():
-			few = few || r.relative() && len(base) < minRuns
+			few = few || r.Relative && len(base) < minRuns
 			continue
 		}
 		if r.byInstrument() {
 			continue // more runs do not change that
 		}
-		relative = relative || r.relative()
+		relative = relative || r.Relative
 		distance := math.Abs(r.worse.Estimate - r.tolerance)
 		if distance == 0 {
 			distance = max(r.tolerance, math.SmallestNonzeroFloat64)
@@ -333,7 +333,7 @@ func (a *GateAnswer) addDoubts(reference *Reference, candidate []Input) {
 	if len(base) > 0 {
 		doubtCaches(add, compared{"the baseline", base}, compared{"the candidate", candidate})
 	}
-	relative := slices.ContainsFunc(a.Rules, func(r RuleAnswer) bool { return r.estimated() && r.relative() })
+	relative := slices.ContainsFunc(a.Rules, func(r RuleAnswer) bool { return r.estimated() && r.Relative })
 	if relative && (isBefore(base, candidate) || isBefore(candidate, base)) {
 		add("not-interleaved", "the baseline and the candidate were measured at different times, so a change of the "+
 			"machine in between looks like one of the candidate")
@@ -351,7 +351,7 @@ func (a *GateAnswer) addDoubts(reference *Reference, candidate []Input) {
 func (a *GateAnswer) addCreep(first, candidate []Input, add func(code, message string)) {
 	for i := range a.Rules {
 		r := &a.Rules[i]
-		if !r.relative() {
+		if !r.Relative {
 			continue
 		}
 		q := asked{tag: r.Metric, stat: r.rule.stat, points: r.rule.points}

@@ -63,7 +63,7 @@ func (a *GateAnswer) table() view.Table {
 		if r.Estimate != nil {
 			look = strconv.Itoa(r.Look)
 		}
-		if r.Estimate != nil && r.relative() {
+		if r.Estimate != nil && r.Relative {
 			change = r.number(r.Estimate)
 		}
 		if r.Low != nil && r.High != nil {
@@ -83,7 +83,7 @@ func (a *GateAnswer) table() view.Table {
 
 // number formats an estimate of a rule: a value, or a change with its sign and unit.
 func (r *RuleAnswer) number(v *float64) string {
-	if !r.relative() {
+	if !r.Relative {
 		return view.Figure(*v)
 	}
 	return (&MetricAnswer{Points: r.Points}).signed(v)
@@ -122,6 +122,18 @@ func (a *GateAnswer) notes() []string {
 	return out
 }
 
+// GateJSON is the name of the file with the answer for programs.
+const GateJSON = "gate.json"
+
+// Files returns the answer in its other forms, by the names of their files.
+func (a *GateAnswer) Files() (map[string][]byte, error) {
+	junit, err := a.JUnit()
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{"gate.md": []byte(a.Markdown()), "gate.junit.xml": junit}, nil
+}
+
 // inWords returns the answer as sentences, the main one first.
 func (a *GateAnswer) inWords() []string {
 	out := []string{a.Headline()}
@@ -136,7 +148,7 @@ func (r *RuleAnswer) Sentence() string {
 	text := r.Text + ": "
 	switch {
 	case r.Estimate == nil:
-	case r.relative():
+	case r.Relative:
 		text += fmt.Sprintf("changed by %s (interval %s to %s), ", r.number(r.Estimate), r.number(r.Low), r.number(r.High))
 	default:
 		text += fmt.Sprintf("%s %s (interval %s to %s), ", r.number(r.Estimate), r.Unit, r.number(r.Low), r.number(r.High))

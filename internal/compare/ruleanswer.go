@@ -36,6 +36,7 @@ type RuleAnswer struct {
 	OnInconclusive OnInconclusive `json:"on_inconclusive" enums:"error,pass,fail"`
 	Reason         string         `json:"reason,omitempty"`
 	Points         bool           `json:"points,omitempty"` // Estimate is a change in percentage points
+	Relative       bool           `json:"relative"`         // the rule limits a change from the baseline
 
 	rule      *resolved
 	tolerance float64         // on the scale of comparison, at least 0
@@ -47,9 +48,6 @@ type RuleAnswer struct {
 
 // estimated reports whether there is an estimate of how much worse the candidate is.
 func (r *RuleAnswer) estimated() bool { return r.Method != "" }
-
-// relative reports whether the rule is about the change from the baseline.
-func (r *RuleAnswer) relative() bool { return r.rule.MaxRegression != nil }
 
 // beyond returns the p-value of the candidate being no worse than the baseline, or not beyond the limit.
 func (r *RuleAnswer) beyond() float64 {
@@ -67,7 +65,7 @@ func (r *RuleAnswer) within() float64 {
 	switch {
 	case left.Estimate > 0:
 		return 1
-	case left.Estimate == 0 && left.Above == 0 && !r.relative():
+	case left.Estimate == 0 && left.Above == 0 && !r.Relative:
 		return 0 // exactly at the limit in every run
 	}
 	return left.P()
@@ -79,7 +77,7 @@ func (r *RuleAnswer) byInstrument() bool {
 	switch {
 	case r.Candidate == nil || r.instrument == 0:
 		return false
-	case !r.relative():
+	case !r.Relative:
 		return math.Abs(*r.Candidate-r.limit()) <= r.instrument
 	}
 	return r.Reference != nil && math.Abs(*r.Candidate-*r.Reference) <= r.instrument
@@ -105,11 +103,11 @@ func (r *RuleAnswer) open(low, high float64) string {
 	case r.worse.Estimate >= r.tolerance && r.byInstrument():
 		return "the load generator itself may have added " + metric.ValueText(r.instrument, r.Unit) +
 			", which is all of the difference"
-	case r.relative() && within(0) && within(r.tolerance):
+	case r.Relative && within(0) && within(r.tolerance):
 		return "the interval contains both no change and the largest change that is allowed"
-	case r.relative() && within(r.tolerance):
+	case r.Relative && within(r.tolerance):
 		return "the interval contains the largest change that is allowed"
-	case !r.relative() && within(0):
+	case !r.Relative && within(0):
 		return "the interval contains the limit"
 	}
 	return "it is not sure enough for a gate with these rules and looks"
@@ -117,7 +115,7 @@ func (r *RuleAnswer) open(low, high float64) string {
 
 // descends reports whether a higher value is better for the rule.
 func (r *RuleAnswer) descends() bool {
-	if r.relative() {
+	if r.Relative {
 		return r.rule.better == Higher
 	}
 	return r.rule.Min != nil
@@ -129,9 +127,9 @@ func (r *RuleAnswer) shown(worse float64) *float64 {
 		worse = -worse
 	}
 	switch {
-	case !r.relative() && r.linear:
+	case !r.Relative && r.linear:
 		return finite(r.limit() + worse)
-	case !r.relative():
+	case !r.Relative:
 		return finite(r.limit() * math.Exp(worse))
 	case r.rule.points:
 		return finite(worse)
@@ -168,7 +166,7 @@ func (r *RuleAnswer) estimate(base, candidate []Input) {
 	if r.Unit == "ms" {
 		r.instrument = instrumentError(candidate, r.Metric, r.Statistic)
 	}
-	if !r.relative() {
+	if !r.Relative {
 		r.linear = r.rule.points || r.limit() <= 0 || slices.Min(values) <= 0
 		r.estimateLimit(candidate, values)
 		return

@@ -21,7 +21,9 @@ import (
 const (
 	exitFailed      = 1
 	exitUsage       = 2
-	exitSLO         = 3 // the run missed an objective
+	exitSLO         = 3 // the run missed an objective, or the candidate of a gate fails
+	exitInvalid     = 4 // gate: the numbers are not valid or not comparable, or there is no baseline
+	exitUndecided   = 5 // gate: the rules are not decided
 	exitTimeout     = 124
 	exitInterrupted = 130 // also: the run was cancelled
 )
@@ -70,7 +72,7 @@ last).
 
 Exit codes: 0 success; 1 error, or the run failed; 2 wrong flags or invalid
 document; 3 the run missed an objective; 124 --timeout; 130 interrupted, or the
-run was cancelled.`
+run was cancelled. aiperfd ctl gate has more.`
 
 // New returns the command.
 func New(version string) *cobra.Command {
@@ -93,7 +95,7 @@ func New(version string) *cobra.Command {
 	fs.DurationVar(&g.timeout, "timeout", 0, "give up after this `duration`, such as 30m; 0 = no limit (each HTTP request still times out after 30s)")
 	cmd.AddCommand(
 		submitCommand(g), listCommand(g), getCommand(g), watchCommand(g), cancelCommand(g), deleteCommand(g),
-		resultsCommand(g), compareCommand(g), baselineCommand(g), reportCommand(g), logsCommand(g),
+		resultsCommand(g), compareCommand(g), baselineCommand(g), gateCommand(g), reportCommand(g), logsCommand(g),
 		artifactsCommand(g), configCommand(g), queueCommand(g), workersCommand(g), drainCommand(g), contextCommand(g), versionCommand(g),
 	)
 	return cmd

@@ -60,28 +60,10 @@ func (h *Handler) Promote(w http.ResponseWriter, r *http.Request) error {
 	if err := checkRuns(&body.BaselineRuns); err != nil {
 		return err
 	}
-	rules, err := parseRules(body.Rules)
+	answer, revision, err := h.judge(r.Context(), name, &wire.Judgement{Runs: body.Runs, Rules: body.Rules})
 	if err != nil {
 		return err
 	}
-	revision, err := h.revision(r.Context(), body.Runs)
-	if err != nil {
-		return err
-	}
-	reference, err := h.reference(r.Context(), name, &revision, rules)
-	if err != nil {
-		return err
-	}
-	candidate, err := h.inputs(r.Context(), revision.Runs)
-	if err != nil {
-		return err
-	}
-	gate := compare.Gate{Rules: rules, Baseline: reference, Version: h.Version}
-	answer, err := gate.Judge(candidate)
-	if err != nil {
-		return err
-	}
-	h.count(name, answer)
 	if answer.Verdict != compare.Passes {
 		return respond.Fail(respond.ErrNotPassed, "Not promoted. %s", strings.Join(answer.Sentences, " "))
 	}
@@ -91,6 +73,79 @@ func (h *Handler) Promote(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return h.Out.WriteJSON(w, http.StatusCreated, Promotion{Revision: *added, Answer: *answer})
+}
+
+// Judge judges runs by rules, and changes no baseline.
+//
+//	@Summary		Judge runs by rules
+//	@Description	The answer to whether the runs may pass: `gate.json` of `aiperfd gate`. They are judged by the rules, against the newest revision of the baseline that has their workload and target. A rule on a change needs such a revision; one on a limit does not. Without looks the runs are judged once; with looks, after so many of them, and whoever measures asks again after each run until the answer is final. The body has at most 64 KiB.
+//	@Tags			baselines
+//	@Accept			json
+//	@Param			name		path		string			true	"Name of the baseline"
+//	@Param			judgement	body		wire.Judgement	true	"Runs, and the rules by which they are judged"
+//	@Success		200			{object}	compare.GateAnswer
+//	@Failure		400,404,413,415,503	{object}	wire.Problem
+//	@Router			/api/baselines/{name}/judge [post]
+func (h *Handler) Judge(w http.ResponseWriter, r *http.Request) error {
+	name, err := h.nameOf(r)
+	if err != nil {
+		return err
+	}
+	var body wire.Judgement
+	if err := respond.ReadJSON(w, r, "a judgement", &body); err != nil {
+		return err
+	}
+	if err := checkRuns(&wire.BaselineRuns{Runs: body.Runs}); err != nil {
+		return err
+	}
+	answer, _, err := h.judge(r.Context(), name, &body)
+	if err != nil {
+		return err
+	}
+	return h.Out.WriteJSON(w, http.StatusOK, answer)
+}
+
+// judge answers whether runs may pass, and counts the verdicts. It also returns what they would be as a revision.
+func (h *Handler) judge(
+	ctx context.Context, name string, body *wire.Judgement,
+) (*compare.GateAnswer, run.Revision, error) {
+	rules, err := parseRules(body.Rules)
+	if err != nil {
+		return nil, run.Revision{}, err
+	}
+	if len(body.Looks) > 0 {
+		if err := compare.CheckLooks(body.Looks); err != nil {
+			return nil, run.Revision{}, respond.Fail(respond.ErrParameter, "%v", err)
+		}
+	}
+	undecided := compare.OnInconclusive(body.OnInconclusive)
+	switch undecided {
+	case "", compare.CountsAsError, compare.CountsAsPass, compare.CountsAsFail:
+	default:
+		return nil, run.Revision{}, respond.Fail(respond.ErrParameter, "on_inconclusive is %q, want error, pass or fail",
+			body.OnInconclusive)
+	}
+	revision, err := h.revision(ctx, body.Runs)
+	if err != nil {
+		return nil, revision, err
+	}
+	reference, err := h.reference(ctx, name, &revision, rules)
+	if err != nil {
+		return nil, revision, err
+	}
+	candidate, err := h.inputs(ctx, revision.Runs)
+	if err != nil {
+		return nil, revision, err
+	}
+	gate := compare.Gate{
+		Rules: rules, Looks: body.Looks, OnInconclusive: undecided, Baseline: reference, Version: h.Version,
+	}
+	answer, err := gate.Judge(candidate)
+	if err != nil {
+		return nil, revision, err
+	}
+	h.count(name, answer)
+	return answer, revision, nil
 }
 
 // parseRules reads rules as the command line has them. All problems are returned at once.
