@@ -63,7 +63,7 @@ func (a *Answer) addDoubts(c *pair, metrics []MetricAnswer) {
 	}
 	if len(left) > 1 && len(right) > 1 && (isBefore(left, right) || isBefore(right, left)) {
 		a.AddDoubt("not-interleaved", "all runs of one side were measured before those of the other, "+
-			"so a change of the server in time looks like one between A and B")
+			"so a change of the server in time looks like one between A and B; aiperfd compare --run measures them alternately")
 	}
 }
 

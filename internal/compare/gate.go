@@ -336,7 +336,7 @@ func (a *GateAnswer) addDoubts(reference *Reference, candidate []Input) {
 	relative := slices.ContainsFunc(a.Rules, func(r RuleAnswer) bool { return r.estimated() && r.Relative })
 	if relative && (isBefore(base, candidate) || isBefore(candidate, base)) {
 		add("not-interleaved", "the baseline and the candidate were measured at different times, so a change of the "+
-			"machine in between looks like one of the candidate")
+			"machine in between looks like one of the candidate; if the answer is a surprise, measure the baseline again")
 	}
 	if reference != nil && reference.Moved {
 		add("host-differs", "the baseline was measured on another class of machine ("+reference.Host+")")

@@ -7,8 +7,10 @@ import (
 	"aiperfd/internal/view"
 )
 
-// Table returns the metrics of a comparison of two servers.
-func (p *Paired) Table() view.Table {
+// PairedTable returns the metrics of a comparison of two servers. If the answer is that there is none, its rows do not
+// call anything better or worse: the differences are there, but may not be those of the servers.
+func (a *Answer) PairedTable() view.Table {
+	p := a.Paired
 	t := view.Table{Columns: []view.Column{
 		{Title: "metric"}, {Title: "B is"}, {Title: "change", Number: true}, {Title: "95 % interval", Number: true},
 		{Title: "margin", Number: true, Weight: 2}, {Title: "B faster in", Number: true, Weight: 1},
@@ -16,7 +18,11 @@ func (p *Paired) Table() view.Table {
 	}}
 	for i := range p.Metrics {
 		m := &p.Metrics[i]
-		row := []string{m.Tag, m.Verdict, "not measured", "", changeText(m.Margin, m.Unit), "", "", ""}
+		verdict := m.Verdict
+		if a.Verdict == "invalid" {
+			verdict = "no answer"
+		}
+		row := []string{m.Tag, verdict, "not measured", "", changeText(m.Margin, m.Unit), "", "", ""}
 		if m.Change != nil {
 			row[2] = signedText(*m.Change, m.Unit)
 		}

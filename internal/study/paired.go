@@ -386,6 +386,9 @@ func (c *contest) stop(r *run.Run, a *paired.Answer) results.AnswerStop {
 		out.Reason, out.Text = results.StopCancelled, "the study was cancelled"
 	case reached && (endedDecided(c.sides[0]) || endedDecided(c.sides[1])):
 		out.Reason, out.Text = results.StopDecided, fmt.Sprintf("the answer was known after %d blocks", len(a.Blocks))
+		if a.Verdict == paired.Invalid {
+			out.Text = fmt.Sprintf("all changes were known after %d blocks", len(a.Blocks))
+		}
 	case reached && c.sides[0].State == bench.StateCompleted && c.sides[1].State == bench.StateCompleted:
 		out.Reason, out.Text = results.StopBudget, "the budget is spent"
 	default:

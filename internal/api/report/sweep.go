@@ -62,7 +62,7 @@ func statisticName(c *results.Condition) string {
 
 // pairedText adds what a comparison of two servers rests on to a text whose answer is that.
 func (t *text) pairedText(a *results.Answer) {
-	metrics := a.Paired.Table()
+	metrics := a.PairedTable()
 	metrics.Title = "Change from A to B"
 	t.add(table{Table: metrics})
 	t.Lists = append(t.Lists, list{Title: "About the answer", Items: a.PairedNotes()})

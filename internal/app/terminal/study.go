@@ -169,7 +169,7 @@ func StudyTable(w io.Writer, r *studyexport.Report, o TableOptions) error {
 	if answer := capacityNotes(r); len(answer) > 0 {
 		if a := r.Answer(); a.Paired != nil {
 			out.WriteString(view.Hang(strings.Fields(answer[0]), o.Width, "\n  ") + "\n\n")
-			metrics := a.Paired.Table()
+			metrics := a.PairedTable()
 			metrics.Narrow(view.Plain, o.Width)
 			out.WriteString(metrics.Text(o.Width) + "\n")
 			answer = answer[1:]

@@ -13,7 +13,7 @@ func pairedMarkdown(out *bytes.Buffer, a *results.Answer) {
 	for _, note := range a.Notes() {
 		fmt.Fprintf(out, "- %s\n", view.EscapeMarkdown(note))
 	}
-	t := a.Paired.Table()
+	t := a.PairedTable()
 	fmt.Fprintf(out, "\n%s\n", t.Markdown())
 	for _, line := range a.Paired.SideNotes() {
 		fmt.Fprintf(out, "- %s\n", view.EscapeMarkdown(line))

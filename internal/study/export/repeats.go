@@ -110,7 +110,7 @@ func doubtCaches(out *results.Answer, trials []cell.Trial) {
 			}
 		case t.Prompts != "" && slices.ContainsFunc(trials[:i], func(o cell.Trial) bool { return o.Prompts == t.Prompts }):
 			out.AddDoubt("warm-second", "the runs sent the same prompts, and the server does not report cached tokens: a prefix "+
-				"cache makes all but the first one faster; give each run prompts of its own (multiRun.varySeedPerTrial), or use "+
+				"cache would make all but the first one faster; give each run prompts of its own (--vary-seed-per-trial), or use "+
 				"--cache-bust")
 			return
 		}

@@ -116,8 +116,8 @@ What would decide it: give the load generator a machine or cores of its own, and
 		},
 		{
 			"equal prompts", having(repeated(nil, 0.1, 100, 90, 91), func(_ int, t *cell.Trial) { t.Prompts = "42 " }), "estimated",
-			`Doubt: the runs sent the same prompts, and the server does not report cached tokens: a prefix cache makes all but the ` +
-				`first one faster; give each run prompts of its own (multiRun.varySeedPerTrial), or use --cache-bust.`,
+			`Doubt: the runs sent the same prompts, and the server does not report cached tokens: a prefix cache would make all but the ` +
+				`first one faster; give each run prompts of its own (--vary-seed-per-trial), or use --cache-bust.`,
 		},
 		{
 			"a warmer cache", having(repeated(nil, 0.1, 100, 90, 91), func(i int, t *cell.Trial) {
