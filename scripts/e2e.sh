@@ -335,13 +335,13 @@ END
   "$work/restart"
   eventually 20 listens "$work/page.port"
   # Mostly waits, at another daemon.
-  background markup timeout 200 node "$work/browser/e2e_markup.mjs" "$api" "$chromium" "$work"
+  background markup timeout 400 node "$work/browser/e2e_markup.mjs" "$api" "$chromium" "$work"
   local markup=${pids[-1]}
-  observed browser timeout 300 node "$work/browser/e2e_browser.mjs" "http://127.0.0.1:$(<"$work/page.port")" "$target" "$chromium" "$work/screenshots" "$work/restart"
+  observed browser timeout 600 node "$work/browser/e2e_browser.mjs" "http://127.0.0.1:$(<"$work/page.port")" "$target" "$chromium" "$work/screenshots" "$work/restart"
   kill "$(<"$work/page.pid")"
   wait "$markup" || die "markup: $(tail -n 20 "$work/markup.log")"
   # Pictures are kept where one can look at them.
-  LOOKS=$here/looks observed looks timeout 300 node "$work/browser/looks.mjs" check "$chromium" "${TMPDIR:-/tmp}/looks"
+  LOOKS=$here/looks observed looks timeout 600 node "$work/browser/looks.mjs" check "$chromium" "${TMPDIR:-/tmp}/looks"
 
   # With tokens and TLS.
   command -v openssl >/dev/null || fetch openssl || { lacking openssl; return; }
@@ -353,7 +353,7 @@ END
     --token-file "$work/tokens" --tls-cert "$work/cert.pem" --tls-key "$work/key.pem"
   eventually 20 "$bin" healthcheck --port-file "$work/guarded.port" --tls-cert "$work/cert.pem"
   cp "$here/e2e_login.mjs" "$work/browser/"
-  TOKEN=$TOKEN observed login timeout 90 node "$work/browser/e2e_login.mjs" "https://localhost:$(<"$work/guarded.port")" "$chromium"
+  TOKEN=$TOKEN observed login timeout 200 node "$work/browser/e2e_login.mjs" "https://localhost:$(<"$work/guarded.port")" "$chromium"
 }
 
 # observed NAME COMMAND…: prints the output of a command, whose end the clean-up prints again if it fails.

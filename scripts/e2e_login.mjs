@@ -5,7 +5,7 @@ import { chromium } from "playwright-core";
 
 const [base, executablePath] = process.argv.slice(2);
 const token = process.env.TOKEN;
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"], timeout: 120_000 });
 try {
   const context = await browser.newContext({ ignoreHTTPSErrors: true });
   const page = await context.newPage();

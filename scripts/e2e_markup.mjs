@@ -48,7 +48,7 @@ for (const id of [one, sweep]) {
   }
 }
 
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"], timeout: 120_000 });
 try {
   for (const bypassCSP of [false, true]) {
     const context = await browser.newContext({ bypassCSP });

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -189,27 +188,20 @@ func (c *Controller) admit(j *message.Join) *message.Answer {
 	known := c.members[j.ID]
 	isNew := known == nil
 	if isNew {
-		if !c.makeRoom() {
+		if len(c.members) >= maxMembers {
 			return &message.Answer{Error: fmt.Sprintf("%d workers have joined, which are all that there may be", maxMembers), Again: true}
 		}
 		known = &member{joined: time.Now()}
 		c.members[j.ID] = known
 	}
-	known.Join, known.token, known.sum, known.heard = *j, token, sum, time.Now()
+	known.Join, known.token, known.sum = *j, token, sum
+	c.heard(known)
 	if isNew {
 		c.options.Log.Info().Str("worker", j.Name).Int("cores", j.Cores).Msg("a worker has joined")
 		c.tell(known, Joined, "")
 	}
 	c.notify()
 	return &message.Answer{}
-}
-
-// makeRoom reports whether there is room for one more worker, with mu held. It forgets those that are gone if it must.
-func (c *Controller) makeRoom() bool {
-	if len(c.members) >= maxMembers {
-		maps.DeleteFunc(c.members, func(_ string, m *member) bool { return m.task == nil && time.Since(m.heard) > goneAfter })
-	}
-	return len(c.members) < maxMembers
 }
 
 // drop forgets a worker, with mu held.
@@ -254,6 +246,15 @@ func (c *Controller) hear(m bus.Message) {
 	}
 }
 
+// heard notes that a worker lives, with mu held. One that was lost has joined again.
+func (c *Controller) heard(m *member) {
+	m.heard = time.Now()
+	if m.gone {
+		m.gone = false
+		c.tell(m, Joined, "")
+	}
+}
+
 // acknowledge takes the state of a worker.
 func (c *Controller) acknowledge(id string, b *message.Beat) *message.Ack {
 	c.mu.Lock()
@@ -262,7 +263,7 @@ func (c *Controller) acknowledge(id string, b *message.Beat) *message.Ack {
 	if m == nil {
 		return &message.Ack{Unknown: true}
 	}
-	m.heard, m.gone = time.Now(), false
+	c.heard(m)
 	if b.Sequence <= m.beat.Sequence {
 		return &message.Ack{} // an older one
 	}
@@ -313,7 +314,7 @@ func (c *Controller) start(id string, r *message.Ready) *message.Start {
 	if m == nil || m.task == nil || m.task.run.ID != r.Run || m.lost != "" {
 		return &message.Start{Error: "the run goes on without this load generator"}
 	}
-	m.heard = time.Now()
+	c.heard(m)
 	if s := m.task.starts[r.Phase]; s != nil {
 		return s
 	}

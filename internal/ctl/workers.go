@@ -38,7 +38,7 @@ func workersCommand(g *globals) *cobra.Command {
 			case s.output == formatJSON || s.output == formatYAML:
 				return s.printJSON(s.out, data)
 			case !all.Enabled:
-				fmt.Fprintln(s.err, "no load generators can join: the daemon has no --bus-listen")
+				fmt.Fprintln(s.err, "no load generators can join: the daemon has neither --bus-listen nor --bus-url")
 				return nil
 			case len(names) == 0:
 				fmt.Fprintln(s.err, "no load generators have joined")

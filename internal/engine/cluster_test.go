@@ -363,8 +363,11 @@ benchmark:
 				t.Errorf("no messages %s: %v", kind, kinds)
 			}
 		}
+		f.bus.Cut(f.ids[0], false)
+		time.Sleep(15 * time.Second)
 		f.end()
-		if diff := cmp.Diff([]string{"joined w1", "joined w2", "joined w3", "left w2", "left w3", "lost w1"}, f.told()); diff != "" {
+		told := []string{"joined w1", "joined w1", "joined w2", "joined w3", "left w1", "left w2", "left w3", "lost w1"}
+		if diff := cmp.Diff(told, f.told()); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
 	})

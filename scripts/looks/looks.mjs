@@ -255,7 +255,7 @@ function launch(fonts) {
     <edit name="hinting" mode="assign"><bool>false</bool></edit><edit name="antialias" mode="assign"><bool>true</bool></edit>
     <edit name="rgba" mode="assign"><const>none</const></edit></match></fontconfig>`);
   return chromium.launch({
-    executablePath,
+    executablePath, timeout: 120_000,
     args: ["--no-sandbox", "--force-color-profile=srgb", "--font-render-hinting=none", "--disable-lcd-text"],
     env: { ...process.env, FONTCONFIG_FILE: settings },
   });

@@ -14,6 +14,8 @@ const runs = Number(process.env.RUNS ?? 10_000);
 const times = 7;
 /** limits in milliseconds, of medians */
 const limits = { "first paint": 300, "click to sorted list, first time": 300, "click to sorted list": 300, "sweep of 60 runs": 1500 };
+/** mostShare is how many percent of the time of its thread the page of a run of 200 requests per second may take. */
+const mostShare = 15;
 
 const work = mkdtempSync(join(tmpdir(), "page-speed-"));
 const data = join(work, "data");
@@ -61,6 +63,35 @@ async function perform(base, target, more) {
   return id;
 }
 
+/** watch returns what share of the time of its thread the page of a live run takes, in percent. */
+async function watch(browser, base, target) {
+  const body = JSON.stringify({
+    metadata: { name: "live" },
+    benchmark: {
+      model: "m", endpoint: { url: target, type: "chat", streaming: true }, dataset: { type: "synthetic", isl: 16, osl: 16 },
+      tokenizer: { name: "builtin" }, phases: [{ name: "profiling", type: "poisson", rate: 200, duration: 60 }],
+    },
+  });
+  const { id } = await json(base + "/api/runs", { method: "POST", body, headers: { "Content-Type": "application/json" } });
+  const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
+  page.setDefaultTimeout(60_000);
+  await page.goto(`${base}/#/runs/${id}`);
+  await page.waitForSelector(".chart canvas");
+  await page.waitForTimeout(5000);
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
+  const worked = async () => (await cdp.send("Performance.getMetrics")).metrics.find((m) => m.name === "TaskDuration").value;
+  const shares = [];
+  for (let i = 0; i < times; i++) {
+    const began = [await worked(), performance.now()];
+    await page.waitForTimeout(3000);
+    shares.push((await worked() - began[0]) / (performance.now() - began[1]) * 100_000);
+  }
+  assert.equal((await json(`${base}/api/runs/${id}`)).state, "running", "the run ended while its page was measured");
+  await page.close();
+  return shares;
+}
+
 /** copies makes runs of one: the same files under other ids, with other times and numbers. */
 function copies(id, n) {
   const from = join(data, "runs", id);
@@ -99,7 +130,7 @@ try {
   [base, daemon] = await start("api", "serve", "--api-port", "0", "--data-dir", data, "--retain-runs", "0");
   await until("the index", async () => (await json(base + "/api/runs?limit=1").catch(() => ({}))).total >= runs);
 
-  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"], timeout: 120_000 });
   const took = Object.fromEntries(Object.keys(limits).map((name) => [name, []]));
   const waited = [], listed = [];
   let requests = 0, bytes = 0;
@@ -145,6 +176,7 @@ try {
     })));
     await other.close();
   }
+  const shares = await watch(browser, base, target);
   await browser.close();
   const slow = [];
   for (const [name, limit] of Object.entries(limits)) {
@@ -152,6 +184,9 @@ try {
     console.log(`${name}: median ${median(took[name]).toFixed(0)} ms of ${all.join(", ")} (at most ${limit} ms)`);
     if (median(took[name]) > limit) slow.push(name);
   }
+  const share = median(shares);
+  console.log(`a live page: median ${share.toFixed(1)} % of a thread of ${shares.map((s) => s.toFixed(1)).join(", ")} (at most ${mostShare} %)`);
+  if (share > mostShare) slow.push("a live page");
   console.log(`the list is there after: median ${median(listed).toFixed(0)} ms`);
   console.log(`the sorted list waits for the daemon: median ${median(waited).toFixed(0)} ms`);
   console.log(`the list: ${(requests / times).toFixed(0)} requests, ${(bytes / times / 1024).toFixed(0)} KiB before compression`);

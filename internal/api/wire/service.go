@@ -62,7 +62,7 @@ type Simulator struct {
 
 // Cluster is the body of GET /api/cluster.
 type Cluster struct {
-	Enabled bool         `json:"enabled"` // load generators can join: the daemon has --bus-listen
+	Enabled bool         `json:"enabled"` // load generators can join: the daemon has --bus-listen or --bus-url
 	Workers []run.Worker `json:"workers"` // by name; never null
 }
 

@@ -36,7 +36,18 @@ func (p *part) within(caps Caps) error {
 	share := float64(p.own.Len()) / lane.Count
 	for i := range p.plan.Phases {
 		ph := &p.plan.Phases[i]
-		if rate := ph.Rate * share; caps.Rate > 0 && rate > caps.Rate {
+		rate := ph.Rate
+		if ph.Users != nil {
+			rate = ph.Users.Rate
+		}
+		rate *= share
+		switch {
+		case caps.Rate == 0:
+		case ph.Replay != nil:
+			const text = "phase %s: the dataset says when requests are due, so that their rate is not known before; " +
+				"this load generator performs at most %v per second (--max-rate)"
+			errs = append(errs, fmt.Errorf(text, ph.Name, caps.Rate))
+		case rate > caps.Rate:
 			const text = "phase %s: the share of this load generator is %.6g arrivals per second; it performs at most %v (--max-rate)"
 			errs = append(errs, fmt.Errorf(text, ph.Name, rate, caps.Rate))
 		}

@@ -46,7 +46,7 @@ func (e *earlierRun) size() int { return 8 * len(e.prompts.hashes) }
 func (h *History) Begin(servers []string) *Carried {
 	c := &Carried{
 		history: h, servers: servers,
-		before: make([][]earlierRun, len(servers)), sent: make([]distinct, len(servers)),
+		before: make([]distinct, len(servers)), sent: make([]distinct, len(servers)),
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ func (h *History) Begin(servers []string) *Carried {
 	for i, server := range servers {
 		for _, one := range h.runs {
 			if one.server == server {
-				c.before[i] = append(c.before[i], one)
+				c.before[i].join(&one.prompts)
 			}
 		}
 	}
@@ -88,8 +88,8 @@ func (h *History) forget() {
 type Carried struct {
 	history *History
 	servers []string
-	before  [][]earlierRun // by target
-	sent    []distinct     // by target; prompts of this run
+	before  []distinct // by target; prompts of earlier runs
+	sent    []distinct // by target; prompts of this run
 
 	input, found float64 // tokens
 }
@@ -120,16 +120,12 @@ func (c *Carried) observe(rec *bench.Record, counted bool) {
 	if !counted || rec.InputTokens == nil {
 		return
 	}
-	found := false
-	for i := range c.before[rec.Target] {
-		prompts := &c.before[rec.Target][i].prompts
-		if !prompts.sampled(hash) {
-			return
-		}
-		found = found || prompts.has(hash)
+	before := &c.before[rec.Target]
+	if !before.sampled(hash) {
+		return
 	}
 	c.input += float64(*rec.InputTokens)
-	if found {
+	if before.has(hash) {
 		c.found += float64(*rec.InputTokens)
 	}
 }
@@ -137,7 +133,7 @@ func (c *Carried) observe(rec *bench.Record, counted bool) {
 // Share returns the share of the input tokens whose prompts earlier runs have sent to the same server; nil = no earlier
 // run of the process has used a server of this one, or tokens are not counted.
 func (c *Carried) Share() *float64 {
-	if c == nil || c.input == 0 || !slices.ContainsFunc(c.before, func(runs []earlierRun) bool { return len(runs) > 0 }) {
+	if c == nil || c.input == 0 || !slices.ContainsFunc(c.before, func(d distinct) bool { return d.used > 0 }) {
 		return nil
 	}
 	return new(c.found / c.input)

@@ -49,6 +49,28 @@ func TestCarried(t *testing.T) {
 	})
 }
 
+// What a run sent is found among several earlier runs, also if some of them are known by a sample only.
+func TestCarriedJoined(t *testing.T) {
+	many := func(from, n uint64) (out []uint64) {
+		for i := range n {
+			out = append(out, bench.Mix(from+i))
+		}
+		return out
+	}
+	h := NewHistory()
+	carriedRun(h, "a", nil, many(1, 1_000))               // every hash is known
+	carriedRun(h, "a", nil, many(1<<32, 2*distinctSlots)) // a quarter or less
+	carriedRun(h, "a", nil, many(1<<33, 1_000))           // every hash
+	measured := append(many(1, 1_000), many(1<<33, 1_000)...)
+	measured = append(measured, many(1<<34, 2_000)...)
+	if got := carriedRun(h, "a", nil, measured); got == nil || *got < 0.4 || *got > 0.6 {
+		t.Errorf("share %v, want about 0.5", got)
+	}
+	if c := h.Begin([]string{"a"}); c.before[0].zeros < 2 || len(c.before[0].hashes) > distinctSlots {
+		t.Errorf("earlier runs: %d zeros, %d slots", c.before[0].zeros, len(c.before[0].hashes))
+	}
+}
+
 // The memory of a history is bounded: the oldest runs go first, and large ones are known by a sample.
 func TestCarriedBounds(t *testing.T) {
 	h := NewHistory()

@@ -40,11 +40,29 @@ func (d *distinct) add(hash uint64, weight uint32) {
 	d.halve()
 }
 
+// join adds the hashes of another table, without their weights.
+func (d *distinct) join(other *distinct) {
+	for d.zeros < other.zeros {
+		d.halve()
+	}
+	// In the order of the other table, the hashes would fill the slots of this one from the first on, so that it would be
+	// full there and empty behind. Any odd number leads to every slot once.
+	const stride = 0x9E3779B1
+	for i := range other.hashes {
+		if hash := other.hashes[i*stride&(len(other.hashes)-1)]; hash != 0 {
+			d.add(hash, 0)
+		}
+	}
+}
+
 // sampled reports whether the table has a hash if it occurred.
 func (d *distinct) sampled(hash uint64) bool { return d.zeros == 0 || hash>>(64-d.zeros) == 0 }
 
 // has reports whether the table has a hash.
 func (d *distinct) has(hash uint64) bool {
+	if d.used == 0 {
+		return false
+	}
 	mask := uint64(len(d.hashes) - 1)
 	at := hash & mask
 	for d.hashes[at] != 0 && d.hashes[at] != hash {

@@ -243,16 +243,24 @@ func tokenizerFiles(c *compiler) func(string) (io.ReadCloser, error) {
 	return func(name string) (io.ReadCloser, error) { return doc.Open(name) }
 }
 
-// maxPrompt bounds the file of a system prompt.
-const maxPrompt = 16 << 20
+// The limits of files in bytes.
+const (
+	maxPrompt    = 16 << 20 // a system prompt
+	maxSmallFile = 1 << 20  // a certificate, a key, a list
+)
 
-func (c *compiler) readFile(name string) ([]byte, error) {
-	f, err := c.doc.Open(name)
+// readFile reads a file of a document, which may have so many bytes at most.
+func readFile(doc *config.Document, name string, most int64) ([]byte, error) {
+	f, err := doc.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxPrompt))
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("the file is longer than %d bytes", most)
+	}
+	return data, err
 }
 
 func compilePhases(c *compiler, p *Plan) {

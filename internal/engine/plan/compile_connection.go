@@ -108,7 +108,7 @@ func compileTLS(c *compiler) *tls.Config {
 		out.ServerName = *t.ServerName
 	}
 	if t.CAFile != nil {
-		pem, err := c.readFile(*t.CAFile)
+		pem, err := readFile(c.doc, *t.CAFile, maxSmallFile)
 		out.RootCAs = x509.NewCertPool()
 		if err == nil && !out.RootCAs.AppendCertsFromPEM(pem) {
 			err = errors.New("the file contains no PEM certificate")
@@ -118,8 +118,8 @@ func compileTLS(c *compiler) *tls.Config {
 		}
 	}
 	if t.CertFile != nil && t.KeyFile != nil {
-		certificate, certErr := c.readFile(*t.CertFile)
-		key, keyErr := c.readFile(*t.KeyFile)
+		certificate, certErr := readFile(c.doc, *t.CertFile, maxSmallFile)
+		key, keyErr := readFile(c.doc, *t.KeyFile, maxSmallFile)
 		if err := errors.Join(certErr, keyErr); err != nil {
 			c.problem("endpoint/tls/certFile", "file-not-allowed", "%v", err)
 			return out

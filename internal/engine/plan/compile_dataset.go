@@ -286,7 +286,7 @@ func readSystemPrompt(c *compiler, d *config.Dataset) string {
 	case d.SystemPrompt != nil:
 		return *d.SystemPrompt
 	case d.SystemPromptFile != nil:
-		text, err := c.readFile(*d.SystemPromptFile)
+		text, err := readFile(c.doc, *d.SystemPromptFile, maxPrompt)
 		if err != nil {
 			c.problem("datasets/0/systemPromptFile", "file-not-allowed", "%v", err)
 		}

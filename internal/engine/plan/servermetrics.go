@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"io"
 	"net/http"
 	"net/url"
 	"path"
@@ -156,16 +155,9 @@ func addMetricsPage(c *compiler, p *Plan, named secret.URL) {
 
 // readServerMap reads the file that describes further servers.
 func (c *compiler) readServerMap(name string) []servermap.Server {
-	const most = 1 << 20
-	f, err := c.doc.Open(name)
+	data, err := readFile(c.doc, name, maxSmallFile)
 	if err != nil {
-		c.problem("serverMetrics/map", "file-not-allowed", "the file cannot be opened")
-		return nil
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		c.problem("serverMetrics/map", "file-not-allowed", "the file cannot be read")
+		c.problem("serverMetrics/map", "file-not-allowed", "%v", err)
 		return nil
 	}
 	servers, err := servermap.Parse(data)

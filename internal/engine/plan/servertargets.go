@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -22,7 +21,6 @@ const metricsPath = "/metrics"
 const (
 	lookUpEvery   = 30 * time.Second // a name is looked up
 	readListEvery = 5 * time.Second  // a file of targets is read
-	maxListSize   = 1 << 20          // bytes
 )
 
 // targetGroup is an element of a file of targets, as JSON or YAML, in the form of
@@ -46,17 +44,9 @@ func (c *compiler) listedPages(name string) telemetry.Discovery {
 
 // readTargets reads a file of targets.
 func readTargets(doc *config.Document, name string) ([]telemetry.Target, error) {
-	f, err := doc.Open(name)
+	data, err := readFile(doc, name, maxSmallFile)
 	if err != nil {
-		return nil, errors.New("the file cannot be opened")
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxListSize+1))
-	switch {
-	case err != nil:
-		return nil, errors.New("the file cannot be read")
-	case len(data) > maxListSize:
-		return nil, fmt.Errorf("the file is longer than %d bytes", maxListSize)
+		return nil, err
 	}
 	return parseTargets(data)
 }

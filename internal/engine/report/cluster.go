@@ -24,6 +24,7 @@ import (
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/results"
 	"aiperfd/internal/run"
+	"aiperfd/internal/view"
 )
 
 // Member is a load generator that has performed a part of a run.
@@ -182,7 +183,7 @@ func (c *ClusterInput) reduce(m *Measured) {
 	for i := range c.Members {
 		if w := &c.Members[i]; w.Run == nil {
 			lost, notSent, unknown = lost+1, notSent+w.NotSent, unknown+w.Unknown
-			if first == 0 || w.LostAt < first {
+			if lost == 1 || w.LostAt < first {
 				first = w.LostAt
 			}
 		}
@@ -195,8 +196,12 @@ func (c *ClusterInput) reduce(m *Measured) {
 			Phase: m.Plan.Name, Verdict: verdict.OK, Evidence: []verdict.Sign{}, Bias: []verdict.Bias{},
 		}
 	}
-	since := (first - m.Stats.Start).Round(time.Millisecond)
-	gone := fmt.Sprintf("from %v on %d of %d load generators were gone", since, lost, len(c.Members))
+	were := "were"
+	if lost == 1 {
+		were = "was"
+	}
+	since := view.Figure((first - m.Stats.Start).Seconds())
+	gone := fmt.Sprintf("%d of %d load generators %s gone from %s s on", lost, len(c.Members), were, since)
 	share := float64(lost) / float64(len(c.Members)) // of the slots of a closed loop
 	if m.Plan.Open() {
 		share = float64(notSent+unknown) / float64(max(1, notSent+unknown+m.Stats.Sent))

@@ -94,13 +94,7 @@ func (f *finder) run(ctx context.Context, r *Recorder) {
 func (f *finder) look(ctx context.Context, r *Recorder) {
 	limited, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	lookup := Lookup(r.o.Transport.Policy.Lookup)
-	if lookup == nil {
-		lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		}
-	}
-	pages, err := f.Look(limited, lookup)
+	pages, err := f.Look(limited, r.connections.Resolve)
 	if ctx.Err() != nil {
 		return
 	}

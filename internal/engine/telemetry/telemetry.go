@@ -140,12 +140,7 @@ func Start(o Options) *Recorder {
 	for i := range o.Targets {
 		r.add(ctx, newTarget(r, &o.Targets[i]))
 	}
-	for i := range o.Discover {
-		one := &finder{Discovery: o.Discover[i]}
-		r.finders = append(r.finders, one)
-		one.look(ctx, r)
-		r.working.Go(func() { one.run(ctx, r) })
-	}
+	r.discover(ctx)
 	if o.Devices.Local != "" {
 		one := newLocal(r)
 		r.mu.Lock()
@@ -154,6 +149,22 @@ func Start(o Options) *Recorder {
 		r.working.Go(func() { one.runLocal(ctx) })
 	}
 	return r
+}
+
+// discover begins to look for further pages. It returns when each discovery has looked once.
+func (r *Recorder) discover(ctx context.Context) {
+	var first sync.WaitGroup
+	for i := range r.o.Discover {
+		one := &finder{Discovery: r.o.Discover[i]}
+		r.finders = append(r.finders, one)
+		first.Add(1)
+		r.working.Go(func() {
+			one.look(ctx, r)
+			first.Done()
+			one.run(ctx, r)
+		})
+	}
+	first.Wait()
 }
 
 // add begins to read a page.
@@ -484,9 +495,9 @@ func (m *moment) describe(t *target) diagnose.Target {
 	}
 	for _, f := range h.Families {
 		d.Series += len(f.Groups)
-	}
-	for _, f := range h.Mistyped() {
-		d.Mistyped = append(d.Mistyped, f.Name)
+		if f.Mistyped() {
+			d.Mistyped = append(d.Mistyped, f.Name)
+		}
 	}
 	if h.Dropped > 0 && d.State == diagnose.OK {
 		d.State = diagnose.TooLarge

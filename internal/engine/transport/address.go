@@ -87,8 +87,8 @@ func (o *Options) LocalPorts(ctx context.Context, targets []*url.URL, enough int
 	return n, true
 }
 
-// resolve returns the addresses of a host name.
-func (o *Options) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+// Resolve returns the addresses of a host name.
+func (o *Options) Resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if o.Policy.Lookup != nil {
 		return o.Policy.Lookup(ctx, host)
 	}
@@ -106,7 +106,7 @@ func (o *Options) lookup(ctx context.Context, host, port string) ([]netip.AddrPo
 	ip, err := netip.ParseAddr(host)
 	ips := []netip.Addr{ip}
 	if err != nil {
-		if ips, err = o.resolve(ctx, host); err != nil {
+		if ips, err = o.Resolve(ctx, host); err != nil {
 			return nil, err
 		}
 	}

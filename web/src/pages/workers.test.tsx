@@ -130,6 +130,10 @@ test("members have their states, and one is drained after a question", async () 
   expect(rows(page)[1]).toContain("w2 running takes no further run");
   const drain = [...page.querySelectorAll("button")].filter((b) => text(b) === "Drain");
   expect(drain).toHaveLength(1);
+  const looks = () => asked.filter((path) => path === "api/cluster").length;
+  await eventually(() => expect(looks()).toBe(2)); // once more when it is known that they can join
   drain[0]!.click();
   await eventually(() => expect(asked).toContain("api/cluster/workers/id-of-w1/drain"));
+  // What has changed is read at once.
+  await eventually(() => expect(looks()).toBe(3));
 });

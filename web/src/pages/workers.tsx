@@ -203,8 +203,7 @@ export function Members(): JSX.Element | null {
       }),
     [],
   );
-  // Another address is read at once.
-  const { value } = useReading<Schemas["wire.Cluster"]>(changes % 2 === 0 ? "api/cluster" : "api/cluster?", enabled);
+  const { value } = useReading<Schemas["wire.Cluster"]>("api/cluster", enabled, changes);
   useEffect(() => setEnabled(value?.enabled ?? false), [value]);
   const [shown, more] = useFirst(value?.workers ?? []);
   if (!value?.enabled) return null;

@@ -69,19 +69,23 @@ const asked = new Map<string, Promise<unknown>>();
 function ask<T>(path: string): Promise<T> {
   const known = asked.get(path);
   if (known) return known as Promise<T>;
-  const answer = getJSON<T>(path).finally(() => asked.delete(path));
+  const answer: Promise<T> = getJSON<T>(path).finally(() => {
+    if (asked.get(path) === answer) asked.delete(path);
+  });
   asked.set(path, answer);
   return answer;
 }
 
-/** useReading reads a path of the API, again and again while live, and once more at the end.
- * What was read stays until the next answer is there. Without a path it reads nothing. */
-export function useReading<T>(path: string | null, live: boolean): Omit<Reading<T>, "path"> {
+/** useReading reads a path of the API, again and again while live, once more at the end, and at once when changes
+ * grows. What was read stays until the next answer is there. Without a path it reads nothing. */
+export function useReading<T>(path: string | null, live: boolean, changes = 0): Omit<Reading<T>, "path"> {
   const [state, setState] = useState<Reading<T>>({ path, value: null, error: null });
   useEffect(() => {
     if (path === null) return;
     let over = false;
     let timer = 0;
+    // A request that is under way may have been answered before the change.
+    if (changes > 0) asked.delete(path);
     const read = async () => {
       const from = performance.now();
       if (!document.hidden) {
@@ -103,6 +107,6 @@ export function useReading<T>(path: string | null, live: boolean): Omit<Reading<
       over = true;
       clearTimeout(timer);
     };
-  }, [path, live]);
+  }, [path, live, changes]);
   return state;
 }

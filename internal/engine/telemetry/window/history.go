@@ -54,6 +54,7 @@ type Family struct {
 	Groups []*Group
 
 	byLabels map[string]*Group
+	falls    int // scrapes at which this counter alone has fallen while the server went on
 }
 
 // Group is a series or, of a histogram, the series that have its labels.
@@ -155,6 +156,7 @@ func (h *History) Add(at Scrape, page []byte) (values int) {
 			c.changes = append(c.changes, change{index, math.NaN()})
 		}
 	}
+	h.noteFall()
 	if h.bytes > maxMemory {
 		h.thin()
 	}

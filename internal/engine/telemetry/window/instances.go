@@ -53,7 +53,7 @@ func (h *History) only(scrapes []int) *History {
 		out.Scrapes = append(out.Scrapes, h.Scrapes[i])
 	}
 	for _, f := range h.Families {
-		part := &Family{Name: f.Name, Kind: f.Kind, Help: f.Help, Unit: f.Unit}
+		part := &Family{Name: f.Name, Kind: f.Kind, Help: f.Help, Unit: f.Unit, falls: f.falls}
 		for _, g := range f.Groups {
 			one := &Group{
 				Labels: g.Labels, value: g.value.only(scrapes), sum: g.sum.only(scrapes), count: g.count.only(scrapes),

@@ -1,60 +1,56 @@
 package window
 
-import "math"
-
 // leastFalls is how often a family that is declared a counter must have fallen by itself to be taken for a gauge.
 const leastFalls = 2
 
-// Mistyped returns the families that are declared counters and are none, such as a high-water mark: they fell twice
-// while the process of the server went on. It did if its start time is the same or, without one, if other counters
-// had values and none of them fell.
-func (h *History) Mistyped() []*Family {
-	fell := make(map[int][]*Family) // by scrape
-	for _, f := range h.Families {
-		for _, scrape := range f.falls() {
-			if !h.restarted(scrape) {
-				fell[scrape] = append(fell[scrape], f)
-			}
-		}
+// Mistyped reports whether a family is declared a counter and is none, such as a high-water mark: it fell twice while
+// the process of the server went on. It did if its start time is the same or, without one, if other counters had values
+// and none of them fell.
+func (f *Family) Mistyped() bool { return f.falls >= leastFalls }
+
+// kind returns the kind of a family: that of the page, but for a counter that is none.
+func (f *Family) kind() Kind {
+	if f.Mistyped() {
+		return Gauge
 	}
-	alone := make(map[*Family]int)
-	for scrape, families := range fell {
-		if len(families) == 1 && (h.byName[startTime] != nil || counted(h, scrape, families[0])) {
-			alone[families[0]]++
-		}
-	}
-	var out []*Family
-	for _, f := range h.Families {
-		if alone[f] >= leastFalls {
-			out = append(out, f)
-		}
-	}
-	return out
+	return f.Kind
 }
 
-// falls returns the scrapes at which a series of a counter has fallen, each once.
-func (f *Family) falls() []int {
-	var out []int
-	seen := make(map[int]bool)
-	if f.Kind != Counter {
-		return nil
+// noteFall counts the newest scrape for a counter that fell at it although the process of the server went on.
+func (h *History) noteFall() {
+	scrape := len(h.Scrapes) - 1
+	var fallen *Family
+	for _, f := range h.Families {
+		if f.Kind != Counter || !f.fell(scrape) {
+			continue
+		}
+		if fallen != nil { // several fall if the server begins again
+			return
+		}
+		fallen = f
 	}
+	if fallen != nil && !h.restarted(scrape) && (h.byName[startTime] != nil || counted(h, scrape, fallen)) {
+		fallen.falls++
+	}
+}
+
+// fell reports whether a series of a counter fell at a scrape, the newest one.
+func (f *Family) fell(scrape int) bool {
 	for _, g := range f.Groups {
 		if g.value == nil {
 			continue
 		}
-		last := math.NaN()
-		for _, c := range g.value.changes {
-			if c.value < last && !seen[c.scrape] {
-				seen[c.scrape] = true
-				out = append(out, c.scrape)
-			}
-			if !math.IsNaN(c.value) {
-				last = c.value
-			}
+		changes := g.value.changes
+		n := len(changes)
+		if n < 2 || changes[n-1].scrape != scrape {
+			continue
+		}
+		// An absent series is NaN, and never smaller.
+		if changes[n-1].value < changes[n-2].value {
+			return true
 		}
 	}
-	return out
+	return false
 }
 
 // counted reports whether a counter other than a family had counted something before a scrape.
@@ -70,16 +66,4 @@ func counted(h *History, scrape int, other *Family) bool {
 		}
 	}
 	return false
-}
-
-// kinds returns the kinds of all families: those of the page, but for counters that are none.
-func kinds(h *History) map[*Family]Kind {
-	out := make(map[*Family]Kind, len(h.Families))
-	for _, f := range h.Families {
-		out[f] = f.Kind
-	}
-	for _, f := range h.Mistyped() {
-		out[f] = Gauge
-	}
-	return out
 }

@@ -34,8 +34,10 @@ func TestMistyped(t *testing.T) {
 				return fmt.Sprintf(tt.format, tt.pages[i]...)
 			}, every(second, 0, 4*second)...)
 			var got []string
-			for _, f := range h.Mistyped() {
-				got = append(got, f.Name)
+			for _, f := range h.Families {
+				if f.Mistyped() {
+					got = append(got, f.Name)
+				}
 			}
 			if tt.want == "" && got != nil || tt.want != "" && !slices.Equal(got, []string{tt.want}) {
 				t.Errorf("mistyped: %q, want %q", got, tt.want)

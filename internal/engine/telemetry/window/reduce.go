@@ -145,9 +145,8 @@ func percentiles() []float64 { return []float64{1, 5, 10, 25, 50, 75, 90, 95, 99
 // Reduce returns the statistics of every family in a window and, if a length is given, of its slices.
 func (h *History) Reduce(w Window, slice time.Duration) []Metric {
 	var out []Metric
-	kindOf := kinds(h)
 	for _, f := range h.Families {
-		m := Metric{Name: f.Name, Kind: kindOf[f], Help: f.Help, Unit: f.Unit, Info: f.Info()}
+		m := Metric{Name: f.Name, Kind: f.kind(), Help: f.Help, Unit: f.Unit, Info: f.Info()}
 		for _, g := range f.Groups {
 			if s, ok := h.reduce(m.Kind, g, w, slice); ok {
 				s.Labels = g.Labels

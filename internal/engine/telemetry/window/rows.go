@@ -27,11 +27,10 @@ func (h *History) Rows(w Window, each func(*Row)) {
 		}
 	}
 	times = append(times, w.To)
-	kindOf := kinds(h)
 	for _, f := range h.Families {
 		for _, g := range f.Groups {
 			row := Row{Family: f, Labels: g.Labels}
-			switch kindOf[f] {
+			switch f.kind() {
 			case Gauge, Unknown:
 				h.gaugeRows(g, times, row, each)
 			case Counter:
