@@ -27,6 +27,7 @@ export default defineConfig({
   build: {
     target: "es2022",
     modulePreload: { polyfill: false },
+    cssCodeSplit: false,
     assetsInlineLimit: 0,
     rollupOptions: { input: ["index.html", "docs.html"] },
   },

@@ -12,9 +12,9 @@ import { later } from "./ui/lazy";
 import { Action, Missing, ThemeButton } from "./ui/parts";
 
 // The list is what most readers come for first: it does not wait for the scripts of the other pages.
-const RunPage = later<{ id: string }>(async () => (await import("./pages/run")).RunPage);
-const ComparePage = later<{ ids: string[] }>(async () => (await import("./pages/compare")).ComparePage);
-const TrendsPage = later<object>(async () => (await import("./pages/trends")).TrendsPage);
+const RunPage = later<{ id: string }>(async () => (await import("./pages/results")).RunPage);
+const ComparePage = later<{ ids: string[] }>(async () => (await import("./pages/results")).ComparePage);
+const TrendsPage = later<object>(async () => (await import("./pages/results")).TrendsPage);
 const NewRunPage = later<{ from: string }>(async () => (await import("./pages/new")).NewRunPage);
 
 export function App(): JSX.Element {
