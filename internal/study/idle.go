@@ -16,6 +16,9 @@ const (
 	canariesKept = 15
 	// canaryPause is between two of them while a server is not idle.
 	canaryPause = time.Second
+	// canarySlack is how much later than usual a canary may be answered in any case: this machine alone delays it by so
+	// much if other programs compute, and a server of language models that is not idle by more.
+	canarySlack = 2 * time.Millisecond
 	// emptyReadings in a row without a request show that a server has none.
 	emptyReadings = 2
 )
@@ -23,14 +26,15 @@ const (
 // idleness is how long a server takes to answer a short request while it is idle.
 type idleness struct{ recent []time.Duration }
 
-// limit returns how long an idle server takes at most: the median and a fifth of it, or three median deviations.
+// limit returns how long an idle server takes at most: the median and a fifth of it, three median deviations or the
+// slack.
 func (i *idleness) limit() time.Duration {
 	middle := median(i.recent)
 	apart := make([]time.Duration, len(i.recent))
 	for k, v := range i.recent {
 		apart[k] = (v - middle).Abs()
 	}
-	return middle + max(middle/5, 3*median(apart))
+	return middle + max(middle/5, 3*median(apart), canarySlack)
 }
 
 // keep takes the time of an idle server.

@@ -22,6 +22,8 @@ func TestSettle(t *testing.T) {
 		{"idle", []time.Duration{100 * ms}, true, 0, 6},
 		{"a fifth slower", []time.Duration{100 * ms, 100 * ms, 100 * ms, 100 * ms, 100 * ms, 120 * ms}, true, 0, 6},
 		{"idle again after 2 s", []time.Duration{100 * ms, 100 * ms, 100 * ms, 100 * ms, 100 * ms, 300 * ms, 200 * ms, 110 * ms}, true, 2 * time.Second, 8},
+		{"two milliseconds later", []time.Duration{ms, ms, ms, ms, ms, 3 * ms}, true, 0, 6},
+		{"three milliseconds later", []time.Duration{ms, ms, ms, ms, ms, 4 * ms, ms}, true, time.Second, 7},
 		{"as noisy as before", []time.Duration{100 * ms, 120 * ms, 140 * ms, 80 * ms, 60 * ms, 150 * ms}, true, 0, 6},
 		{"never idle", []time.Duration{100 * ms, 100 * ms, 100 * ms, 100 * ms, 100 * ms, 300 * ms}, false, 11 * time.Second, 17},
 		{"no answer", []time.Duration{0}, true, 0, 1},

@@ -47,7 +47,7 @@ export function PairedAnswer({ run, live }: { run: Run; live: boolean }): JSX.El
             <b>What would decide it:</b> {answer.decide.needs}.
           </p>
         )}
-        <Metrics of={p} />
+        <Metrics of={p} valid={answer.verdict !== "invalid"} />
         <Sides of={p.sides} live={live} />
         <p class="muted">
           {format.count(p.pairs)} {p.pairs === 1 ? "pair" : "pairs"} in {format.count(p.blocks.length)}{" "}
@@ -66,7 +66,8 @@ function pointed(m: Metric) {
   return { points: m.unit === "points", low: m.low, high: m.high };
 }
 
-function Metrics({ of: p }: { of: Paired }): JSX.Element {
+/** Metrics calls nothing better or worse if the answer is that there is none. */
+function Metrics({ of: p, valid }: { of: Paired; valid: boolean }): JSX.Element {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Change of each metric from A to B">
       <table class="values">
@@ -100,8 +101,8 @@ function Metrics({ of: p }: { of: Paired }): JSX.Element {
                   ? format.absent
                   : `${format.signed(m.drift_a_pct)}, ${format.signed(m.drift_b_pct)}`}
               </td>
-              <td class={"text judged " + m.verdict} data-label="B is">
-                {verdictWords[m.verdict]}
+              <td class={"text judged" + (valid ? " " + m.verdict : "")} data-label="B is">
+                {valid ? verdictWords[m.verdict] : "no answer"}
               </td>
             </tr>
           ))}
