@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -26,6 +25,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
@@ -222,7 +222,7 @@ func Advise(p *plan.Plan) []problem.Problem {
 	if s := p.Document.Study(); s != nil && s.Sweep != nil {
 		return nil
 	}
-	text := plan.NeedsWorkers(p, runtime.GOMAXPROCS(0))
+	text := plan.NeedsWorkers(p, monitor.Cores())
 	if text == "" {
 		return nil
 	}

@@ -342,6 +342,7 @@ func RunWorker(ctx context.Context, o *WorkerOptions) error {
 	memory, _ := monitor.MemoryLimit(os.DirFS("/")) // 0 = it is not known
 	w := worker.New(worker.Options{
 		Bus: connection, Key: key, Token: o.Token, Name: o.Name, Version: o.Version, Labels: o.Labels, Memory: memory,
+		Cores:  monitor.Cores(),
 		Engine: e, Dir: db.Dir, Load: load, Caps: o.Caps, Once: o.Once, LeaveAfter: o.LeaveAfter, Log: o.Log,
 	})
 	err = w.Run(ctx)

@@ -118,13 +118,13 @@ func (c *Controller) gather(ctx context.Context, f *engine.FleetRun) (*task, *ru
 			return t, nil
 		}
 		c.mu.Unlock()
-		f.Status(fmt.Sprintf("waiting for load generators: %d of %d have joined", len(idle), doc.Workers))
+		f.Status(fmt.Sprintf("waiting for load generators: %d of %d are ready", len(idle), doc.Workers))
 		select {
 		case <-changed:
 		case <-time.After(lookEvery):
 		case <-timeout.C:
 			return nil, &run.Error{Code: run.WorkersMissing, Message: fmt.Sprintf(
-				"%d of %d load generators have joined in %v: start others with aiperfd worker, or raise cluster.joinTimeout",
+				"%d of %d load generators were ready within %v: start others with aiperfd worker, or raise cluster.joinTimeout",
 				len(idle), doc.Workers, doc.JoinTimeout.Duration())}
 		case <-f.Cancelled:
 			return nil, &run.Error{Code: run.WorkersMissing, Message: "cancelled while waiting for load generators"}
@@ -220,6 +220,7 @@ func (c *Controller) watch(ctx context.Context, t *task) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	cancelled := t.run.Cancelled
+	defer t.run.Over()
 	running := false
 	for {
 		c.mu.Lock()
@@ -236,6 +237,7 @@ func (c *Controller) watch(ctx context.Context, t *task) {
 			c.look(t)
 			t.end(ctx)
 			t.run.Ready(ctx)
+			c.heed(ctx, t)
 			if c.arm(t, phase) && !running {
 				running = true
 				t.run.Running()
@@ -248,14 +250,23 @@ func (c *Controller) watch(ctx context.Context, t *task) {
 		case <-cancelled:
 			cancelled = nil
 		}
-		if cancelled == nil || ctx.Err() != nil {
-			request := t.run.Cancel()
-			request.Force = request.Force || ctx.Err() != nil
-			c.mu.Lock()
-			t.cancel = &request
-			c.mu.Unlock()
-		}
+		c.heed(ctx, t)
 	}
+}
+
+// heed stops the run if it was cancelled.
+func (c *Controller) heed(ctx context.Context, t *task) {
+	select {
+	case <-t.run.Cancelled:
+	case <-ctx.Done():
+	default:
+		return
+	}
+	request := t.run.Cancel()
+	request.Force = request.Force || ctx.Err() != nil
+	c.mu.Lock()
+	t.cancel = &request
+	c.mu.Unlock()
 }
 
 // ready returns the phase that all workers are ready for, and the number of its first session, with mu held; -1 = there
@@ -282,6 +293,7 @@ func (c *Controller) ready(t *task) (phase int, first int64) {
 // arm decides when a phase begins; false = it does not, because not all workers are ready for it any more.
 func (c *Controller) arm(t *task, phase int) bool {
 	c.mu.Lock()
+	c.over(t) // some may have been lost meanwhile
 	now, first := c.ready(t)
 	if now != phase {
 		c.mu.Unlock()

@@ -108,7 +108,8 @@ func newFleetWith(t *testing.T, o mock.Options, workers int, change func(*worker
 		conn := f.bus.Connect(id, bus.OfWorker(id))
 		connections = append(connections, conn)
 		options := worker.Options{
-			Bus: conn, Key: key, Token: fleetToken, Name: fmt.Sprintf("w%d", i+1), Version: "test", Engine: b.engine, Dir: b.store.Dir, Log: log,
+			Bus: conn, Key: key, Token: fleetToken, Name: fmt.Sprintf("w%d", i+1), Version: "test", Engine: b.engine,
+			Dir: b.store.Dir, Log: log, Cores: 2,
 			Load: config.LoadOptions{Choices: plan.Choices()},
 		}
 		change(&options)
@@ -338,7 +339,7 @@ benchmark:
 			t.Errorf("conservation: %+v", k)
 		}
 		r := f.wait(f.submit(fmt.Sprintf(document, 3)))
-		if r.Error == nil || !strings.HasPrefix(r.Error.Message, "2 of 3 load generators have joined") {
+		if r.Error == nil || !strings.HasPrefix(r.Error.Message, "2 of 3 load generators were ready") {
 			t.Errorf("a run that needs the one that is drained: %+v", r.Error)
 		}
 		if r := f.wait(f.submit(fmt.Sprintf(document, 2))); r.State != bench.StateCompleted {
@@ -423,6 +424,35 @@ benchmark:
 				t.Errorf("messages: %v", seen)
 			}
 		}
+	})
+}
+
+// What the controller alone does is no part of what load generators get: they need not be allowed to reach the pages of
+// metrics, do not learn their passwords, and leave it to the controller to judge the run.
+func TestClusterControllerAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetWith(t, mock.Options{}, 2, func(o *worker.Options) {
+			patterns, err := allow.ParseAll([]string{"simulator"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Load.Reach.Targets = allow.New(allow.Options{Patterns: patterns})
+		})
+		r := f.run(`
+benchmark:
+  model: m
+  endpoint: {url: "http://simulator/"}
+  dataset: {type: synthetic, entries: 5, prompts: {isl: 40, osl: 12}}
+  cluster: {workers: 2}
+  serverMetrics: {urls: ["http://operator:CANARY-PASSWORD@metrics:9090/metrics"]}
+  gpuTelemetry: {urls: ["http://gpus:9400/metrics"]}
+  gates: {failOnFinding: [kv-full]}
+  profiling: {type: concurrency, concurrency: 4, requests: 30}
+`)
+		if r.State != bench.StateCompleted {
+			t.Errorf("%s: %+v", r.State, r.Error)
+		}
+		f.end()
 	})
 }
 

@@ -49,6 +49,8 @@ type FleetRun struct {
 	Begin func(phase int, at time.Duration)
 	// End is called when all load generators have ended the phase that began last. It may take some seconds.
 	End func(ctx context.Context)
+	// Over is called when no load generator performs the run any more, before their files are there.
+	Over func()
 	// Look takes the state of the load generators and of all phases that have begun, about once per second.
 	Look func(*FleetLook)
 }
@@ -84,6 +86,8 @@ type fleetRun struct {
 	series   *series.Recorder      // nil = it cannot be written
 	clock    bench.Clock           // of the load generators
 	start    time.Duration         // of the first phase
+	read     bool                  // servers has ended
+	ends     map[int]time.Duration // of phases in the series
 	warnings warnings
 }
 
@@ -94,17 +98,18 @@ func (j *job) executeFleet(ctx context.Context, env *environment) {
 			"the document asks for load generators, and none can join this process: start it with --bus-listen or --bus-url")})
 		return
 	}
-	f := &fleetRun{job: j, env: env, began: map[int]bool{}}
+	f := &fleetRun{job: j, env: env, began: map[int]bool{}, ends: map[int]time.Duration{}}
 	stoppable, stop := context.WithCancel(ctx)
 	defer stop()
 	defer f.endObservers()
 	members, fault := j.engine.opts.Fleet.Perform(stoppable, &FleetRun{
 		ID: j.item.ID(), Document: j.plan.Document, Plan: j.plan, Dir: filepath.Join(env.dir, workersFolder),
 		Cancelled: j.cancels.requested, Cancel: j.cancels.current, Status: env.notify.status,
-		Gathered: f.observe, Ready: f.ready, Begin: f.begin, End: f.end,
+		Gathered: f.observe, Ready: f.ready, Begin: f.begin, End: f.end, Over: f.closeServers,
 		Running: func() { j.enter(ctx, bench.StateRunning) }, Look: f.look,
 	})
 	if len(members) == 0 {
+		f.endObservers()
 		j.abandon(ctx, env, &prepareError{fault.Code, errors.New(fault.Message)})
 		return
 	}
@@ -143,7 +148,7 @@ func (f *fleetRun) observe(clock bench.Clock) {
 
 // ready observes the servers before a phase.
 func (f *fleetRun) ready(ctx context.Context) {
-	if len(f.began) == 0 {
+	if f.start == 0 {
 		measureIdle(ctx, f.job.plan, f.env)
 	}
 	f.servers.Ready(ctx)
@@ -164,7 +169,21 @@ func (f *fleetRun) begin(phase int, at time.Duration) {
 func (f *fleetRun) end(ctx context.Context) {
 	f.servers.End(ctx, &f.last)
 	if f.series != nil {
-		f.series.End(f.last.Index, max(f.last.Start, cmp.Or(f.last.RequestsEnd, f.last.LastUpdate)))
+		f.endInSeries(f.last.Index, max(f.last.Start, cmp.Or(f.last.RequestsEnd, f.last.LastUpdate)))
+	}
+}
+
+// endInSeries says when a phase has ended.
+func (f *fleetRun) endInSeries(phase int, at time.Duration) {
+	f.ends[phase] = at
+	f.series.End(phase, at)
+}
+
+// closeServers ends the reading of the servers' metrics.
+func (f *fleetRun) closeServers() {
+	if !f.read {
+		f.read = true
+		f.servers.Close(f.warnings.add)
 	}
 }
 
@@ -172,7 +191,7 @@ func (f *fleetRun) end(ctx context.Context) {
 func (f *fleetRun) endObservers() {
 	f.env.live.servers.Store(nil)
 	f.env.live.series.Store(nil)
-	f.servers.Close(f.warnings.add)
+	f.closeServers()
 	collect.CloseSeries(f.series, f.warnings.add)
 	f.servers, f.series = nil, nil
 }
@@ -223,12 +242,20 @@ func (f *fleetRun) lookAtSeconds(l *FleetLook) {
 	if f.series == nil {
 		return
 	}
+	now := l.Clock.Now()
 	for i := range l.Seconds {
-		if err := f.series.Add(&l.Seconds[i]); err != nil {
+		if err := f.series.Add(now, &l.Seconds[i]); err != nil {
 			f.env.notify.log.Warn().Err(err).Msg("a second of a load generator is left out")
 		}
 	}
-	f.series.Advance(l.Clock.Now(), l.Latest)
+	// The last state of a phase may come after its end.
+	for i := range l.Phases {
+		s := &l.Phases[i].Stats
+		if end, known := f.ends[s.Index]; known && s.RequestsEnd > end {
+			f.endInSeries(s.Index, s.RequestsEnd)
+		}
+	}
+	f.series.Advance(now, l.Latest)
 }
 
 // conclude computes the results of the whole run from those of its parts.

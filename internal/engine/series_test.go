@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -101,7 +102,7 @@ func TestSeriesOfCluster(t *testing.T) {
 			t.Fatal(ttftErr, itlErr)
 		}
 		f := newFleet(t, mock.Options{TTFT: ttft, ITL: itl}, 3)
-		n := 0
+		n, lost := 0, "" // beats, and whose was lost last: too many in a row would end its part
 		var mu sync.Mutex
 		f.bus.Disturb(func(d bus.Delivery) []time.Duration {
 			mu.Lock()
@@ -110,7 +111,8 @@ func TestSeriesOfCluster(t *testing.T) {
 				return []time.Duration{0}
 			}
 			switch n++; {
-			case n%11 == 0:
+			case n%11 == 0 && d.Subject != lost:
+				lost = d.Subject
 				return nil
 			case n%5 == 0:
 				return []time.Duration{0, 30 * time.Millisecond}
@@ -162,6 +164,28 @@ benchmark:
 		}
 		f.end()
 	})
+}
+
+// TestSeriesOfShortCluster: the series has all seconds of a run on several load generators that ends before they are
+// looked at twice.
+func TestSeriesOfShortCluster(t *testing.T) {
+	for _, requests := range []int{8, 40, 48, 56, 64, 80, 96, 120} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFleet(t, mock.Options{TTFT: mock.ConstDelay(90 * time.Millisecond)}, 2)
+			id := f.submit(fmt.Sprintf(`
+benchmark:
+  model: m
+  endpoint: {url: http://mock, streaming: true}
+  dataset: {type: synthetic, isl: 8, osl: 4}
+  tokenizer: {name: builtin}
+  cluster: {workers: 2}
+  phases: [{name: profiling, type: concurrency, concurrency: 4, requests: %d}]
+`, requests))
+			f.wait(id)
+			checkSeries(t, f.seriesOf(id, 1), f.records(id))
+			f.end()
+		})
+	}
 }
 
 // checkSeries compares a series with the records of its run.

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -38,6 +37,7 @@ type Options struct {
 	Name    string
 	Version string
 	Labels  map[string]string
+	Cores   int   // processors that the process may use
 	Memory  int64 // that the process may use, in bytes; 0 = it is not known
 	Engine  *engine.Engine
 	Dir     func(run string) string // of the files of a run
@@ -137,7 +137,7 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) join(ctx context.Context) error {
 	o := &w.options
 	hello := message.Join{
-		ID: w.id, Name: o.Name, Version: o.Version, Labels: o.Labels, Cores: runtime.GOMAXPROCS(0), Memory: o.Memory,
+		ID: w.id, Name: o.Name, Version: o.Version, Labels: o.Labels, Cores: o.Cores, Memory: o.Memory,
 		Key: o.Key.Public(),
 	}
 	waiting := false

@@ -135,7 +135,7 @@ func (f *FleetServers) Conclude(s *bench.PhaseStats, incomplete bool) {
 	if f == nil {
 		return
 	}
-	if sums := f.sums[s.Index]; sums != nil {
+	if sums := f.sums[s.Index]; sums != nil && s.Start > 0 {
 		sums.client.Mixed = sums.client.Mixed || incomplete
 		sums.end(f.o.To, s)
 	}

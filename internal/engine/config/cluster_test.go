@@ -60,3 +60,30 @@ func TestCluster(t *testing.T) {
 		})
 	}
 }
+
+// TestSource: load generators get a document without what the controller alone does.
+func TestSource(t *testing.T) {
+	doc, _, err := Load([]byte(`
+benchmark:
+  model: m
+  endpoint: {url: "http://server"}
+  cluster: {workers: 2}
+  dataset: {type: synthetic}
+  serverMetrics: {urls: ["http://operator:CANARY@metrics:9090/metrics"]}
+  gpuTelemetry: {urls: ["http://gpus:9400/metrics"]}
+  gates: {failOnFinding: [kv-full]}
+  profiling: {type: concurrency, concurrency: 4, requests: 30}
+`), LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := string(doc.Source())
+	for _, part := range []string{"CANARY", "serverMetrics", "gpuTelemetry", "gates", "kv-full"} {
+		if strings.Contains(source, part) {
+			t.Errorf("the document of the parts has %q: %s", part, source)
+		}
+	}
+	if !strings.Contains(source, "http://server") || doc.Benchmark.Gates.FailOnFinding == nil {
+		t.Errorf("source %s, gates %+v", source, doc.Benchmark.Gates)
+	}
+}

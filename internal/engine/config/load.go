@@ -1,10 +1,13 @@
 package config
 
 import (
+	"encoding/json"
+
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/schema"
 	"aiperfd/internal/engine/config/sweep"
 	"aiperfd/internal/engine/config/template"
+	"aiperfd/internal/engine/config/tree"
 )
 
 // Load reads a document, fills in the defaults and checks everything. A document
@@ -68,12 +71,22 @@ func (d *Draft) decode() *input {
 	in.doc.scenario = layScenario(d)
 	addLaneWarmups(d.Root)
 	if b := d.Root.Get("benchmark"); b != nil && b.Get("cluster") != nil {
-		in.doc.source = d.Root.JSON()
+		in.doc.source = sourceOfParts(d.Root)
 	}
 	in.Options.IgnoreUnsupported = isTrue(d.Root.Get("ignoreUnsupported"))
 	in.Document(d.Root, in.doc)
 	in.doc.injected, in.doc.confidential = in.Injected, in.Confidential
 	return in
+}
+
+// sourceOfParts returns the document of the parts of a run. It lacks what the controller alone does: it observes the
+// servers, and judges the run.
+func sourceOfParts(root *tree.Node) json.RawMessage {
+	root = root.Clone()
+	for _, name := range []string{"serverMetrics", "gpuTelemetry", "gates"} {
+		root.Get("benchmark").Drop(name)
+	}
+	return root.JSON()
 }
 
 // newDecoder returns the decoder of a document, or of a part of it.

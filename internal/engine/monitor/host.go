@@ -27,6 +27,9 @@ func newHost() *host {
 	return &host{system: newSystem(), samples: []metrics.Sample{{Name: schedulerMetric}, {Name: pauseMetric}}}
 }
 
+// Cores returns how many processors this process may use: the least of those of the machine, its quota and GOMAXPROCS.
+func Cores() int { return max(1, int(math.Ceil(newHost().Read().Cores))) }
+
 // Read implements [Host].
 func (h *host) Read() Totals {
 	t := Totals{Cores: float64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))}

@@ -64,6 +64,9 @@ func ConcludeCluster(ctx context.Context, c *ClusterInput) (Outcome, []run.Phase
 	var parts []*results.Results
 	for i := range c.Members {
 		m := &c.Members[i]
+		if m.Run == nil { // what is there of its files may not be all
+			continue
+		}
 		part := results.Open(m.Dir, c.Plan.Files.Layout.Prefix)
 		if rep, _, err := part.Report(); err == nil {
 			m.report = rep

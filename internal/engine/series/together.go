@@ -17,8 +17,8 @@ var errElsewhere = errors.New("time series: a window of another phase or time")
 
 // Add adds a window that the recorder of another load generator has closed, in the second that has most of it. Counts
 // and values are those of all; a level is the sum of those of the load generators, and its maximum that of their
-// maxima. Of a window that comes too late the levels are left out.
-func (r *Recorder) Add(w *Window) error {
+// maxima. Of a window that comes too late the levels are left out. It cannot begin later than now.
+func (r *Recorder) Add(now time.Duration, w *Window) error {
 	of, known := partOf(w.Data)
 	if !known || len(w.Data) > maxEntry {
 		return errDamaged
@@ -36,7 +36,7 @@ func (r *Recorder) Add(w *Window) error {
 	defer r.mu.Unlock()
 	s := &r.state
 	ofRun := slices.ContainsFunc(s.phases, func(b Band) bool { return b.Index == of.phase })
-	if !ofRun || middle < s.origin || r.second(w.At) > s.now {
+	if !ofRun || middle < s.origin || w.At > now+time.Second { // clocks differ a little
 		return errElsewhere
 	}
 	r.at(middle, of).add(&one, r.second(middle) >= s.closed)

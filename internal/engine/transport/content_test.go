@@ -44,7 +44,12 @@ func TestContentOnTheWire(t *testing.T) {
 				t.Fatalf("failure %v, %d bytes sent", f, x.Conn.Sent)
 			}
 			for range 2 {
-				if body := <-got; body != strings.Repeat("0123456789", 300_001) {
+				body := ""
+				select {
+				case body = <-got:
+				default: // a server answers when it has the body
+				}
+				if body != strings.Repeat("0123456789", 300_001) {
 					t.Errorf("%d bytes arrived that are not those of the body", len(body))
 				}
 			}
