@@ -256,12 +256,12 @@ func TestExchanges(t *testing.T) {
 			take(r)
 			io.WriteString(c, chunked+"9\r\ndata: a\n\n\r\n")
 			lingers(c)
-		}, Options{HeadersTimeout: 10 * time.Second, IdleTimeout: 50 * time.Millisecond}, idle},
+		}, Options{HeadersTimeout: 10 * time.Second, IdleTimeout: 300 * time.Millisecond}, idle},
 		{"total budget spent", func(_ int, c peer, r *bufio.Reader) {
 			take(r)
 			io.WriteString(c, chunked+"9\r\ndata: a\n\n\r\n")
 			lingers(c)
-		}, Options{IdleTimeout: 10 * time.Second, TotalTimeout: 200 * time.Millisecond}, total},
+		}, Options{IdleTimeout: 10 * time.Second, TotalTimeout: 2 * time.Second}, total},
 	}
 	for _, tt := range tests {
 		for _, way := range ways() {
