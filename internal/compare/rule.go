@@ -38,8 +38,8 @@ const (
 	CountsAsFail  OnInconclusive = "fail"
 )
 
-// known reports whether o is a choice, or empty.
-func (o OnInconclusive) known() bool {
+// Known reports whether o is a choice, or empty.
+func (o OnInconclusive) Known() bool {
 	switch o {
 	case "", CountsAsError, CountsAsPass, CountsAsFail:
 		return true
@@ -171,7 +171,7 @@ func (r *Rule) resolve() (*resolved, error) {
 	switch {
 	case limits != 1:
 		return nil, fmt.Errorf("%s: give exactly one of max, min and max_regression", r.name())
-	case !r.OnInconclusive.known():
+	case !r.OnInconclusive.Known():
 		return nil, fmt.Errorf("%s: on_inconclusive is %q, use error, pass or fail", r.name(), r.OnInconclusive)
 	case r.MaxRegression == nil:
 	case !(*r.MaxRegression > 0 && *r.MaxRegression < 1):

@@ -95,9 +95,7 @@ func (o *gateFlags) check(args []string) error {
 			faults = append(faults, fmt.Errorf("--%w", err))
 		}
 	}
-	switch compare.OnInconclusive(o.OnInconclusive) {
-	case compare.CountsAsError, compare.CountsAsPass, compare.CountsAsFail:
-	default:
+	if !compare.OnInconclusive(o.OnInconclusive).Known() {
 		faults = append(faults, fmt.Errorf("--on-inconclusive %q: must be one of: error, pass, fail", o.OnInconclusive))
 	}
 	if (len(args) > 0) == (len(o.candidate) > 0) {

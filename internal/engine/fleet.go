@@ -86,7 +86,7 @@ type fleetRun struct {
 	series   *series.Recorder      // nil = it cannot be written
 	clock    bench.Clock           // of the load generators
 	start    time.Duration         // of the first phase
-	read     bool                  // servers has ended
+	closed   bool                  // the servers are not read any more
 	ends     map[int]time.Duration // of phases in the series
 	warnings warnings
 }
@@ -181,8 +181,8 @@ func (f *fleetRun) endInSeries(phase int, at time.Duration) {
 
 // closeServers ends the reading of the servers' metrics.
 func (f *fleetRun) closeServers() {
-	if !f.read {
-		f.read = true
+	if !f.closed {
+		f.closed = true
 		f.servers.Close(f.warnings.add)
 	}
 }

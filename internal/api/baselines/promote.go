@@ -119,9 +119,7 @@ func (h *Handler) judge(
 		}
 	}
 	undecided := compare.OnInconclusive(body.OnInconclusive)
-	switch undecided {
-	case "", compare.CountsAsError, compare.CountsAsPass, compare.CountsAsFail:
-	default:
+	if !undecided.Known() {
 		return nil, run.Revision{}, respond.Fail(respond.ErrParameter, "on_inconclusive is %q, want error, pass or fail",
 			body.OnInconclusive)
 	}

@@ -203,7 +203,7 @@ func (c *ClusterInput) reduce(m *Measured) {
 	if lost == 1 {
 		were = "was"
 	}
-	since := view.Figure((first - m.Stats.Start).Seconds())
+	since := view.Figure(max(0, first-m.Stats.Start).Seconds()) // it may have gone in an earlier phase
 	gone := fmt.Sprintf("%d of %d load generators %s gone from %s s on", lost, len(c.Members), were, since)
 	share := float64(lost) / float64(len(c.Members)) // of the slots of a closed loop
 	if m.Plan.Open() {
