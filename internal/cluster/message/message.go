@@ -95,8 +95,7 @@ type Beat struct {
 	// Seconds are those that the controller has not acknowledged, the oldest first.
 	Seconds Seconds `json:"seconds,omitempty"`
 	// Done says how the run has ended; nil = it has not, or there are further seconds.
-	Done *Done    `json:"done,omitempty"`
-	CPU  *float64 `json:"cpu_cores,omitempty"`
+	Done *Done `json:"done,omitempty"`
 }
 
 // Phase is the state of a phase.

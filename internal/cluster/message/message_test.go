@@ -38,7 +38,6 @@ func joining(change func(j *Join)) Message {
 
 // messages returns one of each kind, with all of its fields.
 func messages() []Message {
-	cpu := 1.5
 	file := File{Name: "workers/a.jsonl", Size: 1 << 40, SHA256: make([]byte, 32)}
 	return []Message{
 		joining(func(*Join) {}),
@@ -60,7 +59,6 @@ func messages() []Message {
 				State: bench.StateFailed, Reason: "no", Code: run.NoSuccess, Files: Files{file},
 				Ending: &report.Ending{Warnings: []bench.Warning{{Code: "a", Detail: "b"}}, Method: "server"},
 			},
-			CPU: &cpu,
 		},
 		&Ack{Unknown: true, Cancel: &run.CancelRequest{Force: true, Reason: "no"}, Lost: true},
 		&Range{Run: testRun, Name: file.Name, Offset: 1 << 40, Size: MaxChunk},
